@@ -1,0 +1,81 @@
+"""Here is what can go wrong; each error says what happened, where, and what to do next.
+
+    KbError                     1   parent of all; nothing else leaves the package
+    ├─ QueryError              64   the question itself cannot be asked
+    ├─ ArticleError            65   an article cannot be read
+    ├─ IndexCorrupt            65   an index file is not what the manifest says
+    ├─ IndexMismatch           65   the index was built by another encoder or format
+    ├─ IndexMissing            66   there is no index (or no such issue) here
+    ├─ EncoderUnavailable      69   a model or its extra is not installed
+    ├─ IndexWriteFailed        74   disk full, no permission, I/O error
+    └─ IndexBusy               75   another build holds the lock
+
+Exit codes are those of BSD's sysexits.h, which cron and mail tools know. 1 is kept for "no known issue".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = [
+    "ArticleError",
+    "EncoderUnavailable",
+    "IndexBusy",
+    "IndexCorrupt",
+    "IndexMismatch",
+    "IndexMissing",
+    "IndexWriteFailed",
+    "KbError",
+    "QueryError",
+]
+
+
+class KbError(Exception):
+    """What happened (`message`), to which file (`path`, `line` 1-based), and what to do next (`hint`)."""
+
+    exit_code = 70
+
+    def __init__(
+        self, message: str, *, path: str | Path | None = None, line: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = None if path is None else str(path)
+        self.line = line
+        self.hint = hint
+
+    def __str__(self) -> str:
+        where = "" if self.path is None else self.path + (f":{self.line}" if self.line else "") + ": "
+        return f"{where}{self.message}"
+
+
+class QueryError(KbError):
+    exit_code = 64
+
+
+class ArticleError(KbError):
+    exit_code = 65
+
+
+class IndexCorrupt(KbError):
+    exit_code = 65
+
+
+class IndexMismatch(KbError):
+    exit_code = 65
+
+
+class IndexMissing(KbError):
+    exit_code = 66
+
+
+class EncoderUnavailable(KbError):
+    exit_code = 69
+
+
+class IndexWriteFailed(KbError):
+    exit_code = 74
+
+
+class IndexBusy(KbError):
+    exit_code = 75

@@ -1,0 +1,176 @@
+"""Here are the nouns: what an article holds, what a question is, what an answer looks like.
+
+Plain frozen values, no behaviour beyond their own form. One definition serves Python, `--json`, HTTP and MCP.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+__all__ = ["Article", "Hit", "IssueRecord", "Lang", "Query", "Ranking", "Remark", "SearchResult", "Source"]
+
+Lang = Literal["en", "zh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a record stands: POSIX path relative to the articles folder, lines 1-based and inclusive."""
+
+    path: str
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class IssueRecord:
+    """One known problem told in one language."""
+
+    id: str
+    """`<slug>#<n>/<lang>`, n from 1 in the article's order; a key, never a path"""
+    issue: str
+    """`<slug>#<n>`, shared by the tellings of one problem"""
+    lang: Lang
+    project: str | None
+    title: str
+    """one line"""
+    symptom: str
+    """markdown, verbatim slices of the article; so are cause and fix"""
+    cause: str
+    """empty when the article names none; never invented"""
+    fix: str
+    errors: tuple[str, ...]
+    """literal error lines"""
+    versions: tuple[str, ...]
+    tags: tuple[str, ...]
+    sources: tuple[str, ...]
+    source: Source
+
+    @property
+    def digest(self) -> str:
+        """sha256 (64 hex) of the content, without its place: what was embedded."""
+        content = [self.issue, self.lang, self.project, self.title, self.symptom, self.cause, self.fix]
+        lists = [list(self.errors), list(self.versions), list(self.tags), list(self.sources)]
+        text = json.dumps([content, lists], ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> IssueRecord:
+        """The inverse of `as_dict`, lists read back as tuples. Raises KeyError or TypeError on another form."""
+        values = {f.name: data[f.name] for f in fields(cls)}
+        for name in ("errors", "versions", "tags", "sources"):
+            values[name] = tuple(values[name])
+        values["source"] = Source(**values["source"])
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What the parser did with a place that is in no record (or what it wants a writer to know)."""
+
+    line: int
+    """1-based"""
+    kind: str
+    """one of `kb.articles.REMARK_KINDS`"""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """An article read: its records in order, and a remark for everything that is in none of them."""
+
+    path: str
+    slug: str
+    lang: Lang
+    title: str
+    records: tuple[IssueRecord, ...]
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Pasted text, read: the lines that identify the failure, and the words around them."""
+
+    text: str
+    lang: Lang
+    signatures: tuple[str, ...]
+    """error lines without prefixes, most telling first; empty for a plain description"""
+    prose: str
+    """what a person wrote, without log lines"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Rows and their scores: score descending, then row ascending; never -1, never NaN."""
+
+    rows: tuple[int, ...]
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    rank: int
+    """from 1"""
+    issue: str
+    record: IssueRecord
+    score: float
+    confidence: float
+    """in [0, 1]: how likely this is the issue asked about"""
+    dense_score: float
+    """cosine, of the best view"""
+    lexical_score: float
+    """BM25 over what a perfect match of this query would score, in [0, 1]"""
+    matched: tuple[str, ...]
+    """the strings of the query that this record shares, most telling first"""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The public JSON form of one result."""
+        r = self.record
+        return {
+            "rank": self.rank,
+            "issue": self.issue,
+            "lang": r.lang,
+            "project": r.project,
+            "title": r.title,
+            "symptom": r.symptom,
+            "cause": r.cause,
+            "fix": r.fix,
+            "errors": list(r.errors),
+            "versions": list(r.versions),
+            "tags": list(r.tags),
+            "sources": list(r.sources),
+            "path": r.source.path,
+            "lines": [r.source.first_line, r.source.last_line],
+            "score": round(self.score, 4),
+            "confidence": round(self.confidence, 4),
+            "dense_score": round(self.dense_score, 4),
+            "lexical_score": round(self.lexical_score, 4),
+            "matched": list(self.matched),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    query: Query
+    answered: bool
+    """False: nothing reaches the confidence at which the knowledge base is willing to speak"""
+    hits: tuple[Hit, ...]
+    """nearest first, an issue at most once; listed even when not answered"""
+    snapshot: str
+    took_ms: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The public JSON form (`kb search --json`, each line of `--batch`, HTTP, MCP)."""
+        return {
+            "query": self.query.text,
+            "lang": self.query.lang,
+            "answered": self.answered,
+            "took_ms": round(self.took_ms, 3),
+            "snapshot": self.snapshot,
+            "results": [hit.as_dict() for hit in self.hits],
+        }
