@@ -101,7 +101,9 @@ class Query:
     signatures: tuple[str, ...]
     """error lines without prefixes, most telling first; empty for a plain description"""
     prose: str
-    """what a person wrote, without log lines"""
+    """what is neither error line nor frame nor progress; of a single line, the line"""
+    context: str
+    """files, functions and source lines of a traceback, one a line"""
 
 
 @dataclass(frozen=True, slots=True)

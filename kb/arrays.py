@@ -1,0 +1,74 @@
+"""Here are named arrays; give me the bytes of a safetensors file. Here is such a file; give me its arrays, without a copy.
+
+Reading is our own, because the `safetensors` package copies every tensor into memory and a query needs a few rows of a
+25 MB table. The checks are those of the format (https://github.com/huggingface/safetensors#format): a bounded header,
+offsets inside the file, sizes that agree with dtype and shape. Nothing in such a file can run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kb.errors import IndexCorrupt
+
+__all__ = ["Array", "dump", "load", "open_arrays"]
+
+Array = npt.NDArray[Any]
+
+MAX_HEADER_BYTES = 1 << 20  # the format allows 100 MB; a dozen tensors need 1 kB
+_DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "|u1", "U32": "<u4"}
+
+
+def dump(arrays: Mapping[str, Array], metadata: dict[str, str] | None = None) -> bytes:
+    """The file's bytes; the same arrays always give the same bytes."""
+    from safetensors.numpy import save
+
+    return bytes(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata))
+
+
+def open_arrays(path: Path) -> dict[str, Array]:
+    """Read-only views into the memory-mapped file. Raises OSError, or IndexCorrupt when it is no safetensors file."""
+    with path.open("rb") as file:
+        try:
+            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file cannot be mapped
+            view = None
+    return load(b"" if view is None else memoryview(view), path)
+
+
+def load(data: bytes | memoryview, path: str | Path) -> dict[str, Array]:
+    """Arrays as read-only views into `data`; `path` is for the error's sake."""
+    try:
+        return _load(data)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise IndexCorrupt(f"not a readable safetensors file ({error})", path=path) from None
+
+
+def _load(data: bytes | memoryview) -> dict[str, Array]:
+    size = int.from_bytes(bytes(data[:8]), "little")
+    if len(data) < 8 or not 0 < size <= min(MAX_HEADER_BYTES, len(data) - 8):
+        raise ValueError("bad header size")
+    header = json.loads(bytes(data[8 : 8 + size]))
+    body = data[8 + size :]
+    arrays: dict[str, Array] = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(entry["shape"])
+        first, last = entry["data_offsets"]
+        if not all(isinstance(n, int) and n >= 0 for n in (*shape, first, last)) or last > len(body):
+            raise ValueError(f"{name}: offsets outside the file")
+        if last - first != math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"{name}: size does not agree with shape")
+        arrays[name] = np.frombuffer(body, dtype, math.prod(shape), first).reshape(shape) if last > first else np.empty(
+            shape, dtype
+        )
+    return arrays

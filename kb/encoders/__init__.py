@@ -1,0 +1,64 @@
+"""Here is text; give me a vector that is near to what means the same, in Chinese or English.
+
+Two encoders stand behind one protocol: the shipped static model (a table of token vectors, no torch), and any
+sentence-transformers model by name or folder. A folder that holds nothing but a static table is read without torch too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from kb.arrays import Array
+
+__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder"]
+
+DEFAULT = "kb-static"
+"""the encoder that travels inside the package"""
+
+Kind = Literal["query", "passage"]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    @property
+    def name(self) -> str:
+        """What `kb build --encoder` was given."""
+
+    @property
+    def revision(self) -> str:
+        """Which state of the model: changes when its files do."""
+
+    @property
+    def dim(self) -> int: ...
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Array:
+        """(len(texts), dim) float32, rows of norm 1; a row of zeros where no token is known."""
+
+
+def open_encoder(name: str | None = None) -> Encoder:
+    """`name`: None or "kb-static" for the shipped model, else a folder or the name of a sentence-transformers model.
+
+    Raises EncoderUnavailable when it is not there or its extra is not installed.
+    """
+    from kb.encoders.static import StaticEncoder
+
+    if name in (None, DEFAULT):
+        return StaticEncoder(Path(__file__).parent.parent / "model", name=DEFAULT)
+    assert name is not None
+    folder = Path(name)
+    if _is_static(folder):
+        return StaticEncoder(folder, name=name)
+    from kb.encoders.transformer import TransformerEncoder
+
+    return TransformerEncoder(name)
+
+
+def _is_static(folder: Path) -> bool:
+    try:
+        modules = json.loads((folder / "modules.json").read_bytes())
+        return len(modules) == 1 and str(modules[0]["type"]).endswith(".StaticEmbedding")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

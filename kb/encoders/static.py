@@ -1,0 +1,89 @@
+"""Here is text; give me the mean of its tokens' vectors. The table is memory-mapped: a query touches a few pages of it.
+
+The folder is laid out as sentence-transformers lays out a `StaticEmbedding`, so `SentenceTransformer(folder)` loads it too;
+a test holds the vectors of both equal to 1e-5.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.arrays import Array, open_arrays
+from kb.encoders.unigram import FILE_NAME, UnigramTokenizer
+from kb.errors import EncoderUnavailable, IndexCorrupt
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from kb.encoders import Kind
+
+__all__ = ["StaticEncoder"]
+
+FEW = 16  # texts for which the packed vocabulary is quicker than loading `tokenizers`
+
+
+class StaticEncoder:
+    """A table of token vectors in `folder`: model.safetensors with `embedding.weight` (V, dim), tokenizer.json."""
+
+    def __init__(self, folder: Path, *, name: str) -> None:
+        self.name = name
+        self._folder = folder
+        try:
+            self._table = open_arrays(folder / "model.safetensors")["embedding.weight"]
+        except (OSError, KeyError, IndexCorrupt) as error:
+            raise EncoderUnavailable(
+                f"no static model here ({error})", path=folder, hint="it needs model.safetensors with embedding.weight"
+            ) from None
+        if self._table.ndim != 2:
+            raise EncoderUnavailable("embedding.weight is no matrix", path=folder)
+
+    @property
+    def dim(self) -> int:
+        return int(self._table.shape[1])
+
+    @cached_property
+    def revision(self) -> str:
+        digest = hashlib.sha256()
+        for file in ("model.safetensors", "tokenizer.json"):
+            digest.update((self._folder / file).read_bytes())
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def _packed(self) -> UnigramTokenizer | None:
+        return UnigramTokenizer(self._folder) if (self._folder / FILE_NAME).exists() else None
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+        except Exception as error:  # tokenizers raises bare Exception
+            raise EncoderUnavailable(f"tokenizer.json cannot be read ({error})", path=self._folder) from None
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Array:
+        """(len(texts), dim) float32, rows of norm 1 (0: no known token). Each row depends on its own text alone."""
+        vectors = np.zeros((len(texts), self.dim), np.float32)
+        for row, ids in enumerate(self._token_ids(texts)):
+            if ids:
+                vectors[row] = self._table[ids].sum(axis=0, dtype=np.float32)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.divide(vectors, norms, out=vectors, where=norms > 0)
+
+    def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]  # no lone surrogates
+        if len(texts) <= FEW and self._packed is not None:
+            found = [self._packed.encode(text) for text in texts]
+            known = [ids for ids in found if ids is not None]
+            if len(known) == len(found):
+                return known
+        return [e.ids for e in self._tokenizer.encode_batch(texts, add_special_tokens=False)]

@@ -1,0 +1,67 @@
+"""Here is text; give me the vector of any sentence-transformers model (extra `transformers`: it brings torch).
+
+Queries and passages are encoded with the prompts that the model itself brings (`encode_query`, `encode_document`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.arrays import Array
+from kb.errors import EncoderUnavailable
+
+if TYPE_CHECKING:
+    from kb.encoders import Kind
+
+__all__ = ["TransformerEncoder"]
+
+
+class TransformerEncoder:
+    """The model `name`: a folder, or a name that sentence-transformers finds in its local cache or on its hub."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError:
+            raise EncoderUnavailable(
+                f"the encoder {name!r} needs sentence-transformers", hint="pip install 'kb-issues[transformers]'"
+            ) from None
+        try:
+            self._model = SentenceTransformer(name)
+        except Exception as error:  # the hub, torch and the tokenizer each raise their own
+            raise EncoderUnavailable(
+                f"the encoder {name!r} cannot be loaded: {error}",
+                hint="give a folder, or a model that is in the local cache; HF_HUB_OFFLINE=1 forbids the network",
+            ) from error
+        dim = self._model.get_sentence_embedding_dimension()
+        if dim is None:
+            raise EncoderUnavailable(f"the encoder {name!r} does not tell its dimension")
+        self.name = str(Path(name).resolve()) if os.path.isdir(name) else name
+        self.dim = int(dim)
+        self.revision = _revision(name)
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Array:
+        """(len(texts), dim) float32, rows of norm 1 (0: no known token)."""
+        if not texts:
+            return np.zeros((0, self.dim), np.float32)
+        encode = self._model.encode_query if kind == "query" else self._model.encode_document
+        vectors = np.asarray(encode(list(texts), convert_to_numpy=True, show_progress_bar=False), np.float32)
+        vectors = np.nan_to_num(vectors, nan=0.0, posinf=0.0, neginf=0.0)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.divide(vectors, norms, out=vectors, where=norms > 0)
+
+
+def _revision(name: str) -> str:
+    """A folder: its files' names and sizes; a hub model: the commit in the cache is sentence-transformers' affair, and
+    the probe vectors of the manifest tell a changed model."""
+    folder = Path(name)
+    if not folder.is_dir():
+        return name
+    listing = sorted((p.relative_to(folder).as_posix(), p.stat().st_size) for p in folder.rglob("*") if p.is_file())
+    return hashlib.sha256(repr(listing).encode()).hexdigest()[:16]

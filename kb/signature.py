@@ -1,0 +1,110 @@
+"""Here is what somebody pasted; give me the lines that identify the failure, and the words around them.
+
+A log of forty lines holds one line that matters and thirty-nine that are different on every machine. Prefixes (rank, time,
+level, worker), colours and progress go; error lines come first, the last one foremost, because a chained traceback ends in
+the exception that stopped the program; frames keep their file and function; what is left is prose.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kb.errors import QueryError
+from kb.records import Query
+from kb.text import clean, detect_lang
+
+__all__ = ["MAX_QUERY_CHARS", "mask", "read", "strip_prefix"]
+
+MAX_QUERY_CHARS = 1 << 16  # a longer text keeps its first and last half of this: tracebacks end in what matters
+MAX_SIGNATURES = 5
+MAX_LINE_CHARS = 2000
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_PREFIX = re.compile(
+    r"\s*(?:"
+    r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.,\d]{0,10}Z?\]?:?"  # 2025-02-25 11:20:18,100
+    r"|\[?\d\d:\d\d:\d\d[.,\d]{0,10}\]?"  # 11:20:18
+    r"|[IWEF]\d{4} \d\d:\d\d:\d\d[.\d]{0,10}(?: \d{1,9})?(?: [\w./-]{1,120}:\d{1,6}\])?"  # glog: E0225 11:20:18.1 91 run.py:7]
+    r"|\[(?:rank|Rank) ?\d{1,5}\]:?|\[\d{1,5}\]:|(?:worker|rank|node)[-_ ]?\d{1,5}:"  # [rank3]: worker-1:
+    r"|\([\w.-]{1,40} (?:pid|rank|TP|PP)=?[^()]{1,60}\)"  # (VllmWorker pid=88)
+    r"|\[(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL)(?:\|[^\]]{1,120})?\]"  # [INFO|trainer.py:2452]
+    r"|(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL)(?=[ :]\s*(?:\d\d-\d\d|\[|\())[: ]"  # ERROR 02-25 ...
+    r"|\d\d-\d\d \d\d:\d\d:\d\d(?: \[?[\w./-]{1,60}:\d{1,6}\]?)?"  # vLLM: 02-25 11:20:18 [core.py:390]
+    r"|\[[\w./-]{1,60}\.(?:py|cpp|cc|cu):\d{1,6}(?::\w{1,60})?\]"  # [loss_scaler.py:183:update_scale]
+    r"|>>(?=\s)"
+    r")[ \t]?"  # one space: what is indented behind it stays indented
+)
+_FRAME = re.compile(r'\s*File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,80}))?')
+_PROGRESS = re.compile(r"\d{1,3}%\s?\||\d(?:\.\d+)?\s?(?:it/s|s/it)\b|[\u2580-\u259f]{3}")
+_FAILURE_WORD = re.compile(r"[Ee]rror|ERROR|Exception|Traceback|[Ff]ail|FATAL|Killed|signal \d|\bnan\b|NaN|\bOOM\b|exit ?code")
+
+_MASKS = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "0x#"),
+    (re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~-]+){2,}[\\/]?"), "/#"),
+    (re.compile(r"\d+(?:[.,:]\d+)*"), "#"),
+)
+
+
+def read(text: str) -> Query:
+    """Raises QueryError for a text without a single letter or digit. Time is linear in the text."""
+    cut = text if len(text) <= MAX_QUERY_CHARS else text[: MAX_QUERY_CHARS // 2] + "\n" + text[-MAX_QUERY_CHARS // 2 :]
+    cut = clean(_ANSI.sub("", cut))
+    if not any(char.isalnum() for char in cut):
+        raise QueryError("there is nothing to look for in this question", hint="paste an error message or describe the problem")
+    lines = [line.rsplit("\r", 1)[-1][:MAX_LINE_CHARS] for line in cut.rstrip().split("\n")]
+    lines = [line for line in lines if line.strip()]
+    if len(lines) == 1:
+        line = strip_prefix(lines[0])
+        return Query(text, detect_lang(line), (line,) if _FAILURE_WORD.search(line) else (), line, "")
+    return _read_log(text, lines)
+
+
+def _read_log(text: str, lines: list[str]) -> Query:
+    from kb.errorlines import is_error_line  # its patterns take as long to compile as a whole search of one line
+
+    errors: dict[str, str] = {}  # masked form -> the line, so that eight ranks count once
+    prose: dict[str, str] = {}
+    context: dict[str, str] = {}
+    in_traceback = False
+    for raw in lines:
+        line = strip_prefix(raw)
+        if not line or (_PROGRESS.search(raw) and not _FAILURE_WORD.search(line)):
+            continue
+        if frame := _FRAME.match(line):
+            in_traceback = True
+            name = re.split(r"[\\/]", frame[1])[-1] + " " + (frame[2] or "")
+            context.setdefault(name, name)
+        elif line.startswith("Traceback (most recent call last)"):
+            in_traceback = True
+        elif in_traceback and line[:1].isspace():
+            context.setdefault(line.strip(), line.strip())
+        elif is_error_line(line):
+            in_traceback = False
+            key = mask(line)
+            errors.pop(key, None)  # a repeated line counts where it stands last
+            errors[key] = line.strip()
+        else:
+            in_traceback = False
+            prose.setdefault(mask(line), line.strip())
+    signatures = tuple(reversed(errors.values()))[:MAX_SIGNATURES]
+    words = "\n".join(prose.values())
+    # Only what a person wrote tells the language; a log is English on every machine.
+    return Query(text, detect_lang(words), signatures, words, "\n".join(context.values()))
+
+
+def strip_prefix(line: str) -> str:
+    """The line without rank, time, level and worker in front of it; the indentation of what follows is kept."""
+    at = 0
+    for _ in range(6):
+        found = _PREFIX.match(line, at)
+        if found is None or found.end() == at:
+            break
+        at = found.end()
+    return line[at:]
+
+
+def mask(line: str) -> str:
+    """The line with what differs between machines replaced: addresses, paths, numbers."""
+    for pattern, stand_in in _MASKS:
+        line = pattern.sub(stand_in, line)
+    return " ".join(line.split())

@@ -1,0 +1,208 @@
+"""Here are named bytes and a manifest; put them in a folder so that a reader sees all of them or none.
+
+Each file is written under a temporary name, flushed, synced and renamed to `<stem>-<sha256[:12]>.<ext>`, the folder synced;
+then `manifest.json` is replaced the same way: that rename is the commit. Files of our own pattern that no manifest names
+are swept afterwards. One writer at a time, by a lock that dies with its process; readers take no lock: they read the
+manifest, open what it names, and start again from the manifest when a file has gone. Nothing is repaired on the way:
+articles are the truth and an index is derived from them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kb.errors import IndexBusy, IndexCorrupt, IndexMissing, IndexWriteFailed
+
+__all__ = ["FORMAT", "MANIFEST", "locked", "publish", "read_file", "read_manifest"]
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+MAX_MANIFEST_BYTES = 1 << 20
+_LOCK = ".lock"
+_TEMPORARY = ".tmp-"
+_OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl)\Z")
+_BUILD = "kb build"
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds the folder's writer lock. Raises IndexBusy at once when another process has it, IndexWriteFailed when the
+    folder cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / _LOCK).open("a+b")
+    except OSError as error:
+        raise IndexWriteFailed(f"cannot write here ({error.strerror})", path=folder, hint="choose another --index") from None
+    with file:
+        try:
+            _lock(file.fileno())
+        except OSError:
+            file.seek(0)
+            holder = file.read(20).decode("ascii", "replace").strip() or "unknown"
+            raise IndexBusy(
+                f"a build is already running here (process {holder})", path=folder, hint="wait for it to end"
+            ) from None
+        with contextlib.suppress(OSError):  # the number is for the message only: the lock itself is the kernel's
+            file.truncate(0)
+            file.write(str(os.getpid()).encode())
+            file.flush()
+        yield
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(fileno: int) -> None:
+        os.lseek(fileno, 1 << 30, os.SEEK_SET)  # a byte beyond the text, which stays readable
+        msvcrt.locking(fileno, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(fileno: int) -> None:
+        fcntl.flock(fileno, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def publish(folder: Path, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> str:
+    """Commits `files` ("stem.ext" -> bytes) and `manifest` and returns the snapshot's id. The caller holds the lock.
+
+    The same content gives the same names, the same manifest and the same id. Raises IndexWriteFailed; the old snapshot
+    stays whole in that case.
+    """
+    entries: dict[str, Any] = {}
+    try:
+        for plain, data in files.items():
+            digest = hashlib.sha256(data).hexdigest()
+            stem, _, extension = plain.partition(".")
+            name = f"{stem}-{digest[:12]}.{extension}"
+            if not _holds(folder / name, data):
+                _write(folder / name, data)
+            entries[stem] = {"name": name, "bytes": len(data), "sha256": digest}
+        _sync_folder(folder)
+        whole = {"format": FORMAT, **manifest, "files": entries}
+        text = json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True).encode("utf-8") + b"\n"
+        _write(folder / MANIFEST, text)
+        _sync_folder(folder)
+    except OSError as error:
+        _sweep_temporary(folder)
+        raise IndexWriteFailed(
+            f"the index could not be written ({error.strerror or error})",
+            path=error.filename or folder,
+            hint="the old index is untouched; free some space or choose another --index",
+        ) from None
+    _sweep(folder, {entry["name"] for entry in entries.values()})
+    return _snapshot_id(text)
+
+
+def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
+    """The manifest and the snapshot's id. Raises IndexMissing, or IndexCorrupt when it is not one of ours."""
+    path = folder / MANIFEST
+    try:
+        if path.stat().st_size > MAX_MANIFEST_BYTES:
+            raise IndexCorrupt("the manifest is larger than any that kb writes", path=path, hint=_BUILD)
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise IndexMissing("there is no index here", path=folder, hint=f"run `{_BUILD}` first") from None
+    except OSError as error:
+        raise IndexCorrupt(f"the manifest cannot be read ({error.strerror})", path=path) from None
+    try:
+        manifest = json.loads(text)
+        version, files = manifest["format"], manifest["files"]
+        checked = all(
+            _OURS.match(entry["name"]) and isinstance(entry["bytes"], int) and len(entry["sha256"]) == 64
+            for entry in files.values()
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise IndexCorrupt("the manifest is damaged", path=path, hint=f"`{_BUILD}` makes a new one") from None
+    if version != FORMAT:
+        raise IndexCorrupt(
+            f"the index has format {version!r}, this kb reads {FORMAT}", path=path, hint=f"`{_BUILD}` converts it"
+        )
+    if not checked:
+        raise IndexCorrupt("the manifest names a file that kb would not write", path=path, hint=f"`{_BUILD}`")
+    return manifest, _snapshot_id(text)
+
+
+def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
+    """The bytes of a file that the manifest names, after their sha256 was found right.
+
+    Raises FileNotFoundError when the file has gone (another build was published: read the manifest again), or
+    IndexCorrupt.
+    """
+    path = folder / entry["name"]
+    if path.is_symlink():
+        raise IndexCorrupt("an index file is a symbolic link", path=path, hint=f"`{_BUILD}`")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise IndexCorrupt(f"cannot be read ({error.strerror})", path=path) from None
+    found = hashlib.sha256(data).hexdigest()
+    if found != entry["sha256"]:
+        raise IndexCorrupt(
+            f"damaged: sha256 {found[:12]}… of {len(data)} bytes, the manifest says {entry['sha256'][:12]}… of {entry['bytes']}",
+            path=path,
+            hint=f"`{_BUILD}` writes it anew from the articles",
+        )
+    return data
+
+
+def _snapshot_id(manifest: bytes) -> str:
+    return hashlib.sha256(manifest).hexdigest()[:12]
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return not path.is_symlink() and path.stat().st_size == len(data) and path.read_bytes() == data
+    except OSError:
+        return False
+
+
+def _write(path: Path, data: bytes) -> None:
+    temporary = path.parent / f"{_TEMPORARY}{os.getpid()}-{path.name}"  # one writer: no other has this name
+    with contextlib.suppress(FileNotFoundError):
+        temporary.unlink()  # left behind by a killed build
+    try:
+        with temporary.open("xb") as file:  # x: never through a link somebody put there
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    if sys.platform == "win32":  # a folder cannot be opened there, and NTFS keeps its own journal
+        return
+    fileno = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fileno)
+    finally:
+        os.close(fileno)
+
+
+def _sweep(folder: Path, named: set[str]) -> None:
+    """Removes files of our own pattern that the new manifest does not name. What cannot be removed stays."""
+    for path in folder.iterdir():
+        if _OURS.match(path.name) and path.name not in named and path.is_file():
+            with contextlib.suppress(OSError):
+                path.unlink()
+    _sweep_temporary(folder)
+
+
+def _sweep_temporary(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for path in folder.glob(_TEMPORARY + "*"):
+            with contextlib.suppress(OSError):
+                path.unlink()
