@@ -18,9 +18,11 @@ _EXCEPTION = re.compile(
     r"(?:[a-z]|\b)(?:Error|Exception|Warning|Interrupt|Fault|Failure|NotFound|Refused|Timeout|Expired|Exit)"
     r"(?:Kind|Code|Group)?(?: ?\[[^\]\n]{0,40}\]| ?\([^)\n]{0,40}\))?(?=:|：|$|\[| \()"
 )
-_ERRNO = re.compile(r"\[Errno -?\d{1,5}\]|\bE(?:ACCES|ADDRINUSE|CONNREFUSED|CONNRESET|EXIST|INTEGRITY|INVAL|MFILE|NOENT|"
-                    r"NOSPC|NOTFOUND|PERM|PIPE|RESOLVE|TARGET|TIMEDOUT)\b|\bERR_[A-Z_]{3,40}|\bCS\d{4}\b|\bTS\d{4}\b|\bORA-\d{3,5}|"
-                    r"\bSQLSTATE\b|\bC\d{4}:|\bLNK\d{4}\b|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM)\b|\bE\d{4,5}\b")
+_ERRNO = re.compile(
+    r"\[Errno -?\d{1,5}\]|\bE(?:ACCES|ADDRINUSE|CONNREFUSED|CONNRESET|EXIST|INTEGRITY|INVAL|MFILE|NOENT|"
+    r"NOSPC|NOTFOUND|PERM|PIPE|RESOLVE|TARGET|TIMEDOUT)\b|\bERR_[A-Z_]{3,40}|\bCS\d{4}\b|\bTS\d{4}\b|\bORA-\d{3,5}|"
+    r"\bSQLSTATE\b|\bC\d{4}:|\bLNK\d{4}\b|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM)\b|\bE\d{4,5}\b"
+)
 _LEVEL = re.compile(
     r"^(?:[^\w\n]{0,4}|[\w.:/@+\-\[\] ,=]{0,80}[\s\]:|])"
     r"(?:error|ERROR|Error|fatal|FATAL|Fatal|FAILED|FAILURE|CRITICAL|PANIC|panic|EMERG|emerg|SEVERE|E)"
@@ -51,7 +53,7 @@ _SAYING = re.compile(
     r"bad gateway|gateway time-?out|service unavailable|internal server error|forbidden|unauthorized|certificate verify|"
     r"handshake fail|not a git repository|merge conflict|diverge|is out of date|out of bounds|overflow|division by zero|divide by zero|"
     r"deadlock|version conflict|conflicting|incompatible|unmet |unsatisf|not supported|unsupported|no such|refused to|denied|"
-    r"blocked by|\brejected\b|corrupt|larger than the maximum|exceeds? the|no kernel image|marked as ready",
+    r"watchdog caught|blocked by|\brejected\b|corrupt|larger than the maximum|exceeds? the|no kernel image|marked as ready",
     re.IGNORECASE,
 )
 _FRAME = re.compile(
@@ -71,7 +73,9 @@ _COMMAND = re.compile(
     r"UPDATE |DELETE |ALTER |CREATE |DROP |SHOW |FLUSH |GRANT |CUDA_\w{1,40}=|NCCL_\w{1,40}=|[A-Z][A-Z0-9_]{2,40}=)"
 )
 _TYPED = re.compile(r"^(?:\w+\.)*\w+ ?(?:\(.{0,200}\)|=.{1,200})$")
-_LIMIT_ADVICE = re.compile(r"^(?:Try |Please |Consider |Use |Set |Run |See |Note|Tip|Hint|hint:|Solution|To fix|Did you mean)")
+_LIMIT_ADVICE = re.compile(
+    r"^(?:Try |Please |Consider |Use |Set |Run |See |Note|Tip|Hint|hint:|Solution|To fix|Did you mean)"
+)
 
 
 def is_error_line(line: str) -> bool:

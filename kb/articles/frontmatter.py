@@ -1,0 +1,96 @@
+"""Here are an article's first lines; give me what its front matter says, and where the body begins.
+
+YAML is read with every value a string. When it is broken, `key: value` lines are taken as they stand and a
+remark says so: a missing quote must not cost an article its project.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import yaml
+
+from ..records import Remark
+
+__all__ = ["FrontMatter", "read_front_matter"]
+
+_MAX_LINES = 200
+_MAX_CHARS = 20_000
+_MAX_ITEMS = 200
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+@dataclass(frozen=True)
+class FrontMatter:
+    values: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """key in lower case -> its strings, a single value as one"""
+    body: int = 0
+    """index of the first line after it"""
+    remarks: tuple[Remark, ...] = ()
+
+    def first(self, *keys: str) -> str:
+        return next((self.values[key][0] for key in keys if self.values.get(key)), "")
+
+    def all(self, *keys: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(value for key in keys for value in self.values.get(key, ())))
+
+
+def read_front_matter(lines: list[str]) -> FrontMatter:
+    start = 0
+    while start < len(lines) and not lines[start].strip():
+        start += 1
+    if start == len(lines) or lines[start].rstrip() != "---":
+        return FrontMatter()
+    limit = min(len(lines), start + _MAX_LINES)
+    end = next((n for n in range(start + 1, limit) if lines[n].rstrip() in ("---", "...")), None)
+    if end is None or not _is_mapping(lines[start + 1 : end]):
+        return FrontMatter()
+    inner = lines[start + 1 : end]
+    remarks = [Remark(n + 1, "front-matter", lines[n]) for n in range(start + 1, end) if lines[n].startswith("#")]
+    source = "\n".join(inner)
+    try:
+        if len(source) > _MAX_CHARS:
+            raise yaml.YAMLError("too long")
+        if "&" in source and "*" in source:  # anchors: a short text may unfold to gigabytes
+            raise yaml.YAMLError("anchors")
+        data = yaml.load(source, _LOADER)
+        if not isinstance(data, dict):
+            raise yaml.YAMLError("not a mapping")
+        values = {str(key).strip().lower(): _strings(value) for key, value in data.items()}
+    except (yaml.YAMLError, RecursionError, ValueError):
+        values = _key_values(inner)
+        remarks.append(Remark(start + 1, "front-matter", "not YAML: its `key: value` lines are taken as they stand"))
+    return FrontMatter(values, end + 1, tuple(remarks))
+
+
+def _is_mapping(inner: list[str]) -> bool:
+    """A rule, a paragraph and a rule are no front matter; `key: value` lines are."""
+    filled = [line for line in inner if line.strip()]
+    return not filled or any(":" in line and not line.startswith((" ", "-", "#")) for line in filled[:3])
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value.strip(),) if value.strip() else ()
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        flat = [item if isinstance(item, str) else " ".join(_strings(item)) for item in value[:_MAX_ITEMS]]
+        return tuple(item.strip() for item in flat if item.strip())
+    return ()
+
+
+def _key_values(inner: list[str]) -> dict[str, tuple[str, ...]]:
+    values: dict[str, tuple[str, ...]] = {}
+    key = ""
+    for line in inner[:_MAX_LINES]:
+        text = line.strip()
+        if text.startswith("- ") and key:
+            values[key] = (*values.get(key, ()), text[2:].strip().strip("\"'"))
+        elif ":" in text and not line.startswith((" ", "#")):
+            name, _, rest = text.partition(":")
+            key = name.strip().lower()
+            rest = rest.strip()
+            items = rest[1:-1].split(",") if rest.startswith("[") and rest.endswith("]") else [rest]
+            values[key] = tuple(item.strip().strip("\"'") for item in items if item.strip().strip("\"'"))
+    return values
