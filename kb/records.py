@@ -130,8 +130,8 @@ class Hit:
     matched: tuple[str, ...]
     """the strings of the query that this record shares, most telling first"""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The public JSON form of one result."""
+    def as_dict(self, folder: str) -> dict[str, Any]:
+        """The public JSON form of one result; `folder` is the name of the articles' folder."""
         r = self.record
         return {
             "rank": self.rank,
@@ -146,7 +146,7 @@ class Hit:
             "versions": list(r.versions),
             "tags": list(r.tags),
             "sources": list(r.sources),
-            "path": r.source.path,
+            "path": f"{folder}/{r.source.path}",
             "lines": [r.source.first_line, r.source.last_line],
             "score": round(self.score, 4),
             "confidence": round(self.confidence, 4),
@@ -164,6 +164,8 @@ class SearchResult:
     hits: tuple[Hit, ...]
     """nearest first, an issue at most once; listed even when not answered"""
     snapshot: str
+    folder: str
+    """the name of the articles' folder, below which `record.source.path` lies"""
     took_ms: float
 
     def as_dict(self) -> dict[str, Any]:
@@ -174,5 +176,5 @@ class SearchResult:
             "answered": self.answered,
             "took_ms": round(self.took_ms, 3),
             "snapshot": self.snapshot,
-            "results": [hit.as_dict() for hit in self.hits],
+            "results": [hit.as_dict(self.folder) for hit in self.hits],
         }

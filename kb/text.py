@@ -24,12 +24,23 @@ MAX_TOKEN_CHARS = 64  # longer runs of letters are hashes and base64, not words
 
 _HAN_CHAR = re.compile(f"[{HAN}]")
 _TOKEN = re.compile(rf"[0-9]+(?:\.[0-9]+)+|[{HAN}]+|[^\W{HAN}]+")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\dA-Za-z_]+")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_ALNUM = re.compile(r"[0-9]+|[^\W\d_]+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+\Z")
 _LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
 
 _JIEBA_TOTAL = 60_101_967  # sum of all frequencies in jieba 0.42.1's dict.txt (a test compares)
 _UNSEEN = -math.log(_JIEBA_TOTAL)  # jieba counts a character it does not know once
+
+# What carries grammar and no matter. Negations stay: "not found" is not "found".
+STOP_WORDS = frozenset(
+    "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my of on "
+    "or our she he so some such than that the their them then there these they this those to us was we were what when "
+    "where which while who why will with would you your am any also again after before about during get gets got "
+    "的 了 是 在 和 与 就 也 都 还 很 吗 呢 吧 啊 呀 嘛 我 你 他 她 它 这 那 有 把 被 给 让 请 又 再 才 着 过 得 地 之 其 及 或 而 但 "
+    "一个 一下 这个 那个 这样 怎么 什么 为什么 如何 怎么办 怎样 我们 你们 他们 大家 可以 可能 应该 然后 但是 因为 所以 如果 虽然 "
+    "而且 以及 已经 还是 就是 只是 只有 有没有 是不是 请问 谢谢 一直 总是 里 上 下 中 时 后 前 从 到 对 于 等 个 些 么 会 能 要 想".split()
+)
 
 # Bidirectional marks and zero-width characters change what a reader sees and nothing that a reader means.
 _INVISIBLE = dict.fromkeys([*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), 0xFEFF, 0xAD])
@@ -128,12 +139,16 @@ def dictionary_for(texts: Iterable[str]) -> dict[str, float]:
 
 @lru_cache(maxsize=1 << 16)
 def _pieces(word: str) -> tuple[str, ...]:
-    """An identifier whole and split: `num_generations`, `num`, `generations`; `OutOfMemoryError`, `out`, `of`, ..."""
+    """An identifier whole and split: `num_generations`, `num`, `generations`; `OutOfMemoryError`, `out`, `memory`,
+    `error`; `ZeRO3`, `zero`, `3`. Function words and single letters go."""
     if len(word) > MAX_TOKEN_CHARS or _ADDRESS.match(word):
         return ()
     whole = word.strip("_").lower()
-    parts = [part.lower() for part in _CAMEL.findall(word)]
-    return (whole, *parts) if len(parts) > 1 else (whole,) if whole else ()
+    found = dict.fromkeys([whole])
+    for part in (*_ALNUM.findall(whole), *(camel.lower() for camel in _CAMEL.findall(word) if len(camel) > 2)):
+        if len(part) > 1 or part.isdigit():
+            found[part] = None
+    return tuple(part for part in found if part and part not in STOP_WORDS)
 
 
 def tokenise(text: str, segmenter: Segmenter) -> list[str]:
@@ -142,7 +157,7 @@ def tokenise(text: str, segmenter: Segmenter) -> list[str]:
     tokens: list[str] = []
     for token in _TOKEN.findall(text):
         if HAN[0] <= token[0] <= HAN[2]:
-            tokens.extend(segmenter.for_search(token))
+            tokens.extend(word for word in segmenter.for_search(token) if word not in STOP_WORDS)
         elif "." in token:
             tokens.append(token)
         else:

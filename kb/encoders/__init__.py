@@ -13,12 +13,14 @@ from typing import Literal, Protocol, runtime_checkable
 
 from kb.arrays import Array
 
-__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder"]
+__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe"]
 
 DEFAULT = "kb-static"
 """the encoder that travels inside the package"""
 
 Kind = Literal["query", "passage"]
+
+_PROBES = ("RuntimeError: CUDA out of memory", "训练时 loss 变成 NaN", "num_generations=8 hangs on rank 3")
 
 
 @runtime_checkable
@@ -54,6 +56,13 @@ def open_encoder(name: str | None = None) -> Encoder:
     from kb.encoders.transformer import TransformerEncoder
 
     return TransformerEncoder(name)
+
+
+def probe(encoder: Encoder) -> Array:
+    """(3, dim): how the encoder sees three fixed sentences. An index remembers it: unlike a name, it tells a changed
+    model."""
+    vectors = encoder.encode(_PROBES, kind="passage").astype("float64").round(4)
+    return vectors + 0.0  # no negative zero: it would be written otherwise than it is read
 
 
 def _is_static(folder: Path) -> bool:

@@ -1,0 +1,306 @@
+"""Here is a folder of articles; give me its index. Only what changed since the last one is parsed and encoded.
+
+The index depends on the articles' bytes alone, neither on the order of reading nor on what an earlier index held: adding,
+editing, renaming and deleting gives to the byte what a build from nothing gives (with the default encoder; a transformer's
+last bits depend on its batches).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kb
+from kb import snapshot, store_faiss
+from kb.arrays import Array
+from kb.articles import MAX_BYTES, parse
+from kb.bm25 import Bag, bag
+from kb.encoders import Encoder, open_encoder, probe
+from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
+from kb.passages import lexical_text, views
+from kb.records import Article, IssueRecord
+from kb.store import Batch
+from kb.text import Segmenter, clean, dictionary_for, tokenise
+
+__all__ = ["BuildFailed", "BuildReport", "Skipped", "build", "read_articles", "scan"]
+
+_ENCODE_TEXTS = 512  # texts between two movements of the progress bar
+
+Progress = Callable[[str, int, int], None]
+"""stage ("parse" or "encode"), how many are done, of how many"""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is not an article: what and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    snapshot: str
+    articles: int
+    issues: int
+    records: int
+    parsed: int
+    """articles that were new or changed; the others were taken over"""
+    removed: int
+    skipped: tuple[Skipped, ...]
+    bad: tuple[ArticleError, ...]
+    """articles that cannot be read; empty unless `keep_going`"""
+    without_records: tuple[str, ...]
+    """articles in which no issue was found"""
+    took_s: float
+
+
+class BuildFailed(ArticleError):
+    """Some articles cannot be read; all of them stand in `bad`. The old index is untouched."""
+
+    def __init__(self, bad: Sequence[ArticleError], folder: Path) -> None:
+        super().__init__(
+            f"{len(bad)} article{'s' * (len(bad) > 1)} cannot be read; the index is as it was",
+            path=folder,
+            hint="mend them, or build without them: kb build --keep-going",
+        )
+        self.bad = tuple(bad)
+
+
+def scan(folder: Path) -> tuple[list[str], list[Skipped]]:
+    """Paths (POSIX, relative, sorted) of the regular *.md files below `folder`, and the others with the reason.
+
+    Symbolic links, FIFOs, devices and hidden files are no articles. Raises ArticleError when `folder` is no folder.
+    """
+    found: list[str] = []
+    skipped: list[Skipped] = []
+
+    def walk(where: Path, prefix: str) -> None:
+        with os.scandir(where) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                path = prefix + entry.name
+                is_article = entry.name.endswith((".md", ".markdown"))
+                if entry.name.startswith(".") or (is_article and entry.name.lower().startswith("readme.")):
+                    continue
+                if not _is_text(path):
+                    skipped.append(Skipped(repr(path), "its name is not valid UTF-8 or holds control characters"))
+                elif entry.is_symlink():
+                    if is_article or entry.is_dir():
+                        skipped.append(Skipped(path, "a symbolic link"))
+                elif entry.is_dir():
+                    walk(Path(entry.path), path + "/")
+                elif is_article:
+                    if entry.is_file():
+                        found.append(path)
+                    else:
+                        skipped.append(Skipped(path, "not a regular file"))
+
+    try:
+        walk(folder, "")
+    except OSError as error:
+        raise ArticleError(f"cannot list the articles ({error.strerror})", path=error.filename or folder, hint="--articles DIR") from None
+    return sorted(found), skipped
+
+
+def _is_text(name: str) -> bool:
+    return name.isprintable() and not any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def read_article(folder: Path, path: str) -> bytes:
+    """The article's bytes, at most one more than the parser takes. Raises ArticleError."""
+    try:
+        # O_NONBLOCK: should a FIFO have taken the file's place since the scan, opening it must not hang.
+        fileno = os.open(folder / path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(fileno, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fileno).st_mode):
+                raise ArticleError("not a regular file", path=path)
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ArticleError(f"cannot be read ({error.strerror})", path=path) from None
+
+
+def read_articles(folder: Path) -> Iterator[tuple[str, bytes | ArticleError]]:
+    """Every article's path and bytes, or why it has none."""
+    for path in scan(folder)[0]:
+        try:
+            yield path, read_article(folder, path)
+        except ArticleError as error:
+            yield path, error
+
+
+@dataclass
+class _Part:
+    """What one article contributes."""
+
+    records: Sequence[IssueRecord] = ()
+    bags: Sequence[Bag] = ()
+    views: list[Array] = field(default_factory=list)
+    """for each record (views, dim) float32"""
+
+
+def build(
+    articles: Path,
+    index: Path,
+    *,
+    encoder: Encoder | str | None = None,
+    keep_going: bool = False,
+    progress: Progress | None = None,
+) -> BuildReport:
+    """Publishes an index of the articles below `articles` in the folder `index`.
+
+    Raises BuildFailed naming every article that cannot be read (unless `keep_going`), IndexBusy, IndexWriteFailed,
+    EncoderUnavailable. Whatever is raised, the old index stays as it was.
+    """
+    started = time.perf_counter()
+    paths, skipped = scan(articles)
+    engine = open_encoder(encoder) if encoder is None or isinstance(encoder, str) else encoder
+    with snapshot.locked(index):
+        old = _old_parts(index, engine)
+        parts: dict[str, _Part] = {}
+        shas: dict[str, str] = {}
+        fresh: list[Article] = []
+        bad: list[ArticleError] = []
+        for number, path in enumerate(paths):
+            try:
+                data = read_article(articles, path)
+                shas[path] = hashlib.sha256(data).hexdigest()
+                if path in old.parts and old.shas[path] == shas[path]:
+                    parts[path] = old.parts[path]
+                else:
+                    fresh.append(parse(data, path=path))
+            except ArticleError as error:
+                bad.append(error)
+            if progress:
+                progress("parse", number + 1, len(paths))
+        parts.update(_contributions(fresh, engine, progress))
+        unreadable = {error.path for error in bad}
+        for error in _duplicates(parts):
+            bad.append(error)
+            unreadable.add(error.path)
+        if bad and not keep_going:
+            raise BuildFailed(bad, articles)
+        kept = [path for path in sorted(parts) if path not in unreadable]
+        han = {**old.han, **dictionary_for(_text(record) for article in fresh for record in article.records)}
+        batch = _batch([(path, shas[path], parts[path]) for path in kept], articles.resolve().name, han, engine)
+        identity = store_faiss.publish(index, batch)
+    return BuildReport(
+        snapshot=identity,
+        articles=len(kept),
+        issues=len({record.issue for record in batch.records}),
+        records=len(batch.records),
+        parsed=len(fresh),
+        removed=len(set(old.shas) - set(paths)),
+        skipped=tuple(skipped),
+        bad=tuple(bad),
+        without_records=tuple(path for path in kept if not parts[path].records),
+        took_s=time.perf_counter() - started,
+    )
+
+
+@dataclass
+class _Old:
+    parts: dict[str, _Part] = field(default_factory=dict)
+    shas: dict[str, str] = field(default_factory=dict)
+    han: dict[str, float] = field(default_factory=dict)
+
+
+def _old_parts(index: Path, encoder: Encoder) -> _Old:
+    """What the present index holds, by article; nothing when there is none, or another program or encoder made it."""
+    old = _Old()
+    try:
+        store = store_faiss.FaissStore(index)
+        if store.manifest.get("code") != code() or store.manifest.get("encoder") != _identity(encoder):
+            return old
+        records, bags, all_views, view_rows, old.han = store.batch()
+        bounds = np.searchsorted(view_rows, np.arange(len(records) + 1)).tolist()
+        row = 0
+        for path, sha, count in store.articles():
+            rows = range(row, row + count)
+            views_of = [all_views[bounds[r] : bounds[r + 1]] for r in rows]
+            old.parts[path] = _Part(records[row : row + count], bags[row : row + count], views_of)
+            old.shas[path] = sha
+            row += count
+    except (IndexMissing, IndexCorrupt):
+        return _Old()  # derived data: built anew from the articles
+    return old
+
+
+def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progress | None) -> dict[str, _Part]:
+    records = [record for article in fresh for record in article.records]
+    segmenter = Segmenter(dictionary_for(map(_text, records)))
+    texts = [views(record) for record in records]
+    flat = [text for group in texts for text in group]
+    chunks: list[Array] = []
+    for at in range(0, len(flat), _ENCODE_TEXTS):
+        chunks.append(encoder.encode(flat[at : at + _ENCODE_TEXTS], kind="passage"))
+        if progress:
+            progress("encode", min(at + _ENCODE_TEXTS, len(flat)), len(flat))
+    vectors = np.concatenate(chunks) if chunks else np.zeros((0, encoder.dim), np.float32)
+    if not np.isfinite(vectors).all():
+        raise KbError(f"the encoder {encoder.name} made vectors that are no numbers", hint="choose another --encoder")
+    ends = np.cumsum([len(group) for group in texts]).tolist()
+    parts: dict[str, _Part] = {}
+    row = 0
+    for article in fresh:
+        rows = range(row, row + len(article.records))
+        parts[article.path] = _Part(
+            article.records,
+            [bag(tokenise(_text(record), segmenter)) for record in article.records],
+            [vectors[ends[r] - len(texts[r]) : ends[r]] for r in rows],
+        )
+        row += len(article.records)
+    return parts
+
+
+def _text(record: IssueRecord) -> str:
+    return clean(lexical_text(record))
+
+
+def _duplicates(parts: dict[str, _Part]) -> Iterator[ArticleError]:
+    """Two articles may not tell the same issue in the same language; ids are compared without regard to case."""
+    seen: dict[str, str] = {}
+    for path in sorted(parts):
+        for record in parts[path].records:
+            first = seen.setdefault(record.id.casefold(), path)
+            if first != path:
+                yield ArticleError(f"{record.id} is told by {first} already", path=path, hint="rename one of the two files")
+                break
+
+
+def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, float], encoder: Encoder) -> Batch:
+    records = [record for _, _, part in kept for record in part.records]
+    groups = [group for _, _, part in kept for group in part.views]
+    return Batch(
+        records=records,
+        bags=[one for _, _, part in kept for one in part.bags],
+        views=np.concatenate(groups) if groups else np.zeros((0, encoder.dim), np.float32),
+        view_rows=np.repeat(np.arange(len(records), dtype=np.int32), [len(group) for group in groups]),
+        han=han,
+        articles=[(path, sha, len(part.records)) for path, sha, part in kept],
+        manifest={"kb": kb.__version__, "code": code(), "encoder": _identity(encoder), "folder": folder},
+    )
+
+
+def _identity(encoder: Encoder) -> dict[str, Any]:
+    return {"name": encoder.name, "revision": encoder.revision, "dim": encoder.dim, "probe": probe(encoder).tolist()}
+
+
+@lru_cache(maxsize=1)
+def code() -> str:
+    """Which program turns articles into an index: its sources' digest. Another program builds from nothing."""
+    root = Path(__file__).parent
+    names = ["bm25", "build", "errorlines", "passages", "records", "store_faiss", "text"]
+    files = [*(root / f"{name}.py" for name in names), *sorted((root / "articles").glob("*.py"))]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes() if file.exists() else kb.__version__.encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,112 @@
+"""Here is where somebody stands; give me the knowledge base that is meant.
+
+An index named outright comes first, then `KB_INDEX`, then the nearest folder at or above this one with an `index/` or
+`articles/` of its own, and at last the articles that travel inside the package. Articles without an index beside them get
+one in the user's cache, so that asking a question never writes into anybody's folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import kb
+from kb.errors import IndexMissing
+from kb.snapshot import MANIFEST
+
+__all__ = ["Location", "bundled_articles", "cache_folder", "is_fresh", "locate", "own_articles", "stamp"]
+
+STAMP = "stamp"
+"""the file in a cached index that says which state of the articles it was made from"""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    index: Path
+    articles: Path | None
+    """the articles it is made from, where that is known"""
+    kept_fresh: bool
+    """the index lies in the cache, and is made anew when the articles' stamp changes"""
+
+
+def locate(index: str | Path | None = None, start: Path | None = None) -> Location:
+    """The base for `index`, or the one that is meant in the folder `start` (the current one)."""
+    named = index or os.environ.get("KB_INDEX")
+    if named:
+        folder = Path(named)
+        if not (folder / MANIFEST).is_file() and (folder / "index" / MANIFEST).is_file():
+            folder = folder / "index"
+        return Location(folder, None, False)
+    for folder in _upwards(start):
+        articles = folder / "articles" if _holds_articles(folder / "articles") else None
+        if (folder / "index" / MANIFEST).is_file():
+            return Location(folder / "index", articles, False)
+        if articles:
+            return _cached(articles)
+    return _cached(bundled_articles())
+
+
+def own_articles(start: Path | None = None) -> Path | None:
+    """The nearest `articles/` at or above `start`: what `kb build` and `kb check` work on when nothing is named."""
+    return next((f / "articles" for f in _upwards(start) if _holds_articles(f / "articles")), None)
+
+
+def bundled_articles() -> Path:
+    """The articles inside the package; in a source checkout, the checkout's own."""
+    package = Path(__file__).parent
+    for folder in (package / "bundled" / "articles", package.parent / "articles"):
+        if folder.is_dir():
+            return folder
+    raise IndexMissing("this installation carries no articles", path=package, hint="name an index: kb search --index DIR")
+
+
+def cache_folder() -> Path:
+    """Where the user's caches lie on this system, for kb."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = str(Path.home() / "Library" / "Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "kb-issues"
+
+
+def stamp(articles: Path) -> str:
+    """Changes when an article is added, removed or written to, or kb is another one: names, sizes and times, no bytes."""
+    entries: list[tuple[str, int, int]] = []
+    for folder, _, names in os.walk(articles):
+        for name in names:
+            found = os.lstat(os.path.join(folder, name))
+            entries.append((os.path.join(folder, name), found.st_size, found.st_mtime_ns))
+    return hashlib.sha256(repr((kb.__version__, sorted(entries))).encode("utf-8", "replace")).hexdigest()
+
+
+def is_fresh(place: Location) -> bool:
+    """Is the index of a place in the cache there, and made from the articles as they are now?"""
+    try:
+        return place.articles is not None and (place.index / STAMP).read_text("ascii") == stamp(place.articles)
+    except (OSError, ValueError):
+        return False
+
+
+def _cached(articles: Path) -> Location:
+    name = hashlib.sha256(os.fsencode(articles.resolve())).hexdigest()[:12]
+    return Location(cache_folder() / name, articles, True)
+
+
+def _upwards(start: Path | None) -> tuple[Path, ...]:
+    try:
+        here = (start or Path.cwd()).resolve()
+    except OSError:  # the current folder was deleted
+        return ()
+    return (here, *here.parents)
+
+
+def _holds_articles(folder: Path) -> bool:
+    try:
+        return any((folder / lang).is_dir() for lang in ("en", "zh")) or any(folder.glob("*.md"))
+    except OSError:
+        return False

@@ -1,0 +1,30 @@
+"""Here is a record; give me the texts by which it is found: views for the dense half, words for the lexical half."""
+
+from __future__ import annotations
+
+import re
+
+from kb.records import IssueRecord
+
+__all__ = ["lexical_text", "views"]
+
+_FENCED = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_MARKS = re.compile(r"[`*#>|]+|\]\([^)\n]*\)|!?\[")
+MAX_VIEW_CHARS = 4000  # the mean of more tokens than this is the mean of any text
+
+
+def views(record: IssueRecord) -> list[str]:
+    """Up to three texts, each encoded on its own: what a person describes, what a program prints, and all of it."""
+    described = _plain(f"{record.title}\n{_FENCED.sub('', record.symptom)}")
+    printed = "\n".join(record.errors)
+    whole = _plain(f"{record.project or ''}\n{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}")
+    return [text[:MAX_VIEW_CHARS] for text in (described, printed, whole) if text.strip()]
+
+
+def lexical_text(record: IssueRecord) -> str:
+    parts = (record.project, record.title, record.symptom, *record.errors, record.cause, record.fix, *record.tags)
+    return "\n".join(part for part in parts if part)
+
+
+def _plain(markdown: str) -> str:
+    return _MARKS.sub(" ", markdown)

@@ -1,0 +1,78 @@
+"""Here is what each half of the index says about a record; give me one score, and how sure it may be.
+
+Few numbers, each between 0 and 1, weighted and summed; a logistic curve makes the sum a probability. Weights and curve are
+fitted by `scripts/fit_ranking.py` on development questions, and its output is pasted here: nothing in this file is guessed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from kb.arrays import Array
+
+__all__ = ["ANSWER_AT", "Evidence", "closeness", "confidence", "coverage", "score"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for one record, each in [0, 1]."""
+
+    dense: float
+    """cosine of the nearest pair of views; below 0 counts as 0"""
+    lexical: float
+    """BM25 of the question's terms, over what a short record that holds all of them would score"""
+    covered: float
+    """the share of the question's idf that the record's terms cover"""
+    context: float
+    """the same for the frames of a traceback"""
+    close: float
+    """how much of the nearest error line's word pairs the question repeats"""
+
+
+WEIGHTS = Evidence(dense=4.0, lexical=2.0, covered=4.0, context=1.0, close=3.0)
+BIAS = -6.0
+ANSWER_AT = 0.5
+"""the confidence below which the knowledge base does not speak"""
+
+
+def score(evidence: Evidence) -> float:
+    """A weighted mean of the evidence, in [0, 1]: what hits are ordered by."""
+    names = [f.name for f in fields(Evidence)]
+    total = sum(getattr(WEIGHTS, name) for name in names)
+    return sum(getattr(WEIGHTS, name) * getattr(evidence, name) for name in names) / total
+
+
+def confidence(evidence: Evidence) -> float:
+    """The probability, in (0, 1), that the record is the issue asked about."""
+    total = sum(getattr(WEIGHTS, f.name) for f in fields(Evidence))
+    return 1.0 / (1.0 + math.exp(-(score(evidence) * total + BIAS)))
+
+
+def coverage(weights: Array, idf: Array) -> Array:
+    """(n,) from BM25 weights (n, terms) and idf (terms,): the share of the terms' idf that stands in each record."""
+    total = float(idf.sum())
+    if total <= 0:
+        return np.zeros(len(weights), np.float32)
+    return np.asarray(((weights > 0) @ idf) / total, np.float32)
+
+
+def closeness(lines: Sequence[Sequence[str]], errors: Sequence[Sequence[str]]) -> float:
+    """The nearest pair of a question's line and a record's error line, both as terms: shared pairs of neighbours, over
+    those of the shorter line (Szymkiewicz-Simpson overlap), damped where that is short."""
+    best = 0.0
+    asked = [_pairs(line) for line in lines]
+    for error in errors:
+        told = _pairs(error)
+        for pairs in asked:
+            shared = len(pairs & told)
+            if shared:
+                best = max(best, shared / min(len(pairs), len(told)) * (1 - 0.5**shared))
+    return best
+
+
+def _pairs(terms: Sequence[str]) -> set[tuple[str, str]]:
+    return set(zip(terms, terms[1:], strict=False))

@@ -1,0 +1,151 @@
+"""Here is a result; show it to a person: in colour at a terminal, as plain text in a pipe.
+
+Articles and questions are untrusted: control characters and bidirectional marks are shown as symbols, so that no text can
+move the cursor, hide a command, or write to the clipboard of whoever reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kb.records import Article, Hit, IssueRecord, Lang, SearchResult
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Screen", "visible"]
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+_WORDS: dict[Lang, dict[str, str]] = {
+    "en": {
+        "symptom": "Symptom",
+        "cause": "Cause",
+        "fix": "Fix",
+        "no cause": "(the article names no cause)",
+        "no fix": "(no confirmed fix is known)",
+        "confidence": "confidence",
+        "matched": "matched",
+        "versions": "versions",
+        "source": "source",
+        "also": "Also near:",
+        "unknown": "Not known: nothing in this base is near enough to be trusted as the answer.",
+        "nearest": "The nearest, which may be something else:",
+        "empty": "Not known, and nothing in this base is even near.",
+        "more": "kb show {issue}   shows the whole of it",
+    },
+    "zh": {
+        "symptom": "现象",
+        "cause": "原因",
+        "fix": "解决方案",
+        "no cause": "（文章未说明原因）",
+        "no fix": "（尚无确认有效的解决办法）",
+        "confidence": "置信度",
+        "matched": "匹配",
+        "versions": "版本",
+        "source": "出处",
+        "also": "相近的还有：",
+        "unknown": "未收录：库中没有足够接近、可以放心作为答案的问题。",
+        "nearest": "最接近的如下，但可能是别的问题：",
+        "empty": "未收录，库中也没有相近的问题。",
+        "more": "kb show {issue}   查看全文",
+    },
+}
+
+
+def visible(text: str) -> str:
+    """The text with control characters replaced by symbols that show them (ESC becomes ␛)."""
+    return _CONTROL.sub(lambda m: chr(0x2400 + ord(m[0])) if ord(m[0]) < 0x20 else "\ufffd", text)
+
+
+class Screen:
+    """Where results are written: a terminal gets rich's colours and highlighted code, everything else plain lines."""
+
+    def __init__(self, *, colour: bool) -> None:
+        self._console: Console | None = None
+        if colour:
+            from rich.console import Console
+
+            self._console = Console(highlight=False, soft_wrap=False)
+
+    def result(self, result: SearchResult) -> None:
+        words = _WORDS[result.query.lang]
+        if result.answered:
+            first, others = result.hits[0], result.hits[1:]
+            self._hit(first, words)
+            if others:
+                self._line()
+                self._line(words["also"], "dim")
+                self._list(others)
+            return
+        if not result.hits:
+            self._line(words["empty"], "bold yellow")
+            return
+        self._line(words["unknown"], "bold yellow")
+        self._line(words["nearest"], "dim")
+        self._list(result.hits)
+        self._line()
+        self._line(words["more"].format(issue=result.hits[0].issue), "dim")
+
+    def record(self, record: IssueRecord, *, note: str = "") -> None:
+        words = _WORDS[record.lang]
+        project = f"[{record.project}] " if record.project else ""
+        self._line(project + record.title, "bold")
+        self._line(record.id + (f"  ·  {note}" if note else ""), "dim")
+        self._section(words["symptom"], record.symptom or "\n".join(record.errors))
+        self._section(words["cause"], record.cause or words["no cause"])
+        self._section(words["fix"], record.fix or words["no fix"])
+        self._line()
+        if record.versions:
+            self._line(f"{words['versions']}: {', '.join(record.versions)}", "dim")
+        place = f"{record.source.path}:{record.source.first_line}-{record.source.last_line}"
+        self._line("\n".join(f"{words['source']}: {source}" for source in (place, *record.sources)), "dim")
+
+    def article(self, article: Article, *, explain: bool) -> None:
+        for number, record in enumerate(article.records):
+            if number:
+                self._line()
+                self._line("─" * 60, "dim")
+            self.record(record)
+        if not article.records:
+            self._line("no issue was found in this article", "bold yellow")
+        if explain:
+            self._line()
+            self._line("What is in no record:" if article.remarks else "Everything is in a record.", "bold")
+            for remark in article.remarks:
+                self._line(f"{remark.line:6d}  {remark.kind:<14}  {remark.text}")
+
+    def _hit(self, hit: Hit, words: dict[str, str]) -> None:
+        note = f"{words['confidence']} {hit.confidence:.0%}"
+        if hit.matched:
+            note += f"  ·  {words['matched']}: {', '.join(hit.matched)}"
+        self.record(hit.record, note=note)
+
+    def _list(self, hits: Sequence[Hit]) -> None:
+        for hit in hits:
+            project = f"[{hit.record.project}] " if hit.record.project else ""
+            self._line(f"  {hit.confidence:4.0%}  {hit.issue}  {project}{hit.record.title}")
+
+    def _section(self, heading: str, markdown: str) -> None:
+        self._line()
+        self._line(heading, "bold cyan")
+        if self._console is None:
+            self._line("\n".join("  " + line if line else "" for line in markdown.splitlines()))
+            return
+        from rich.markdown import Markdown
+        from rich.padding import Padding
+
+        # No hyperlinks: an article chooses the text of a link and where it leads.
+        body = Markdown(visible(markdown), code_theme="ansi_dark", hyperlinks=False)
+        self._console.print(Padding(body, (0, 0, 0, 2)))
+
+    def _line(self, text: str = "", style: str = "") -> None:
+        text = visible(text)
+        if self._console is None:
+            import click
+
+            click.echo(text)
+        else:
+            self._console.print(text, style=style, markup=False)

@@ -1,0 +1,253 @@
+"""Here is a question; give me the known issues that are nearest, and whether any of them is near enough to speak of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb import ranking
+from kb.arrays import Array
+from kb.encoders import Encoder, open_encoder, probe
+from kb.errors import EncoderUnavailable, IndexMismatch, IndexMissing, QueryError
+from kb.locate import Location, is_fresh, locate
+from kb.records import Hit, IssueRecord, Lang, Query, SearchResult
+from kb.signature import mask, read
+from kb.store_faiss import FaissStore
+
+if TYPE_CHECKING:
+    from kb.build import BuildReport, Progress
+    from kb.store import Store
+
+__all__ = ["MAX_K", "KnowledgeBase"]
+
+MAX_K = 100
+_CANDIDATES = 60  # from each half; the right record is among them or nowhere
+_CLOSE_LOOK = 20  # of these, how many have their error lines compared
+_MAX_TERMS = 400  # of a long log, those that tell most
+_PROBE_COSINE = 0.999
+
+
+class KnowledgeBase:
+    """An open index and its encoder. Immutable once open, and safe to share between threads."""
+
+    def __init__(self, store: Store, encoder: Encoder) -> None:
+        """Raises IndexMismatch when `encoder` is not the one that made the index."""
+        self._store = store
+        self._encoder = encoder
+        _require_same(store, encoder)
+
+    @classmethod
+    def open(cls, index: str | Path | None = None, *, encoder: Encoder | str | None = None) -> KnowledgeBase:
+        """The base in the folder `index`; without one, `KB_INDEX`, the base of the current folder, or the one that
+        travels inside the package, whose index is made in the user's cache at first use.
+
+        Raises IndexMissing, IndexCorrupt, IndexMismatch, EncoderUnavailable.
+        """
+        place = locate(index)
+        with _fresh(place) as folder:
+            store = FaissStore(folder)
+        made_by = store.manifest.get("encoder", {}).get("name")
+        try:
+            engine = open_encoder(encoder or made_by) if encoder is None or isinstance(encoder, str) else encoder
+        except EncoderUnavailable as error:
+            raise EncoderUnavailable(
+                f"this index was made with the encoder {made_by!r}: {error.message}", path=place.index, hint=error.hint
+            ) from None
+        return cls(store, engine)
+
+    @staticmethod
+    def build(
+        articles: str | Path,
+        index: str | Path,
+        *,
+        encoder: Encoder | str | None = None,
+        keep_going: bool = False,
+        progress: Progress | None = None,
+    ) -> BuildReport:
+        """Makes or renews the index of a folder of articles; see `kb.build.build`."""
+        from kb.build import build
+
+        return build(Path(articles), Path(index), encoder=encoder, keep_going=keep_going, progress=progress)
+
+    def __enter__(self) -> KnowledgeBase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        close = getattr(self._store, "close", None)
+        if close is not None:
+            close()
+
+    @property
+    def snapshot(self) -> str:
+        return self._store.snapshot
+
+    def projects(self) -> list[tuple[str, int]]:
+        """Every project with how many issues it has; most first, then by name."""
+        from collections import Counter
+
+        records = self._store.records(range(self._store.size))
+        counts = Counter(project for project, _ in {(r.project, r.issue) for r in records if r.project})
+        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold()))
+
+    def show(self, issue: str) -> list[IssueRecord]:
+        """All tellings of `issue` (`slug#n`, `slug#n/lang`, or a slug for all its issues), in the index's order.
+
+        Raises IndexMissing for an id that is not in the index. Ids are looked up, never used as paths.
+        """
+        records = self._store.records(range(self._store.size))
+        wanted = issue.strip().casefold()
+        found = [r for r in records if wanted in (r.id.casefold(), r.issue.casefold())]
+        found = found or [r for r in records if r.issue.casefold().rpartition("#")[0] == wanted]
+        if not found:
+            from difflib import get_close_matches
+
+            near = get_close_matches(wanted, sorted({r.issue for r in records}), n=3, cutoff=0.4)
+            hint = f"did you mean {', '.join(near)}?" if near else "`kb search` finds ids"
+            raise IndexMissing(f"there is no issue {issue!r} in this base", hint=hint)
+        return found
+
+    def search(self, text: str, k: int = 5, *, lang: Lang | None = None, project: str | None = None) -> SearchResult:
+        """The k issues nearest to `text` (an error line, a whole log, a description), nearest first.
+
+        An issue is listed once, whichever language matched, told in the question's language where it can be; `lang`
+        searches and shows one language only. Raises QueryError for a question with no words, an unknown project, or k
+        outside 1..MAX_K.
+        """
+        started = time.perf_counter()
+        if not 1 <= k <= MAX_K:
+            raise QueryError(f"k is {k}, it can be 1 to {MAX_K}")
+        query = read(text)
+        rows = self._store.rows(lang=lang, project=project)
+        if project is not None and rows is not None and not len(rows) and not self._knows(project):
+            known = ", ".join(self._store.manifest["projects"][:20])
+            raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
+        hits = self._hits(query, k, rows, lang)
+        answered = bool(hits) and hits[0].confidence >= ranking.ANSWER_AT
+        took_ms = (time.perf_counter() - started) * 1000
+        folder = self._store.manifest.get("folder", "articles")
+        return SearchResult(query, answered, tuple(hits), self.snapshot, folder, took_ms)
+
+    def _knows(self, project: str) -> bool:
+        return project.casefold() in (name.casefold() for name in self._store.manifest["projects"])
+
+    def _hits(self, query: Query, k: int, rows: Array | None, lang: Lang | None) -> list[Hit]:
+        store = self._store
+        said = "\n".join((*query.signatures, query.prose))
+        terms = _telling_terms(store, said)
+        frames = _telling_terms(store, query.context)
+        vectors = self._encoder.encode(_question_views(query), kind="query")
+        near = store.dense(vectors, _CANDIDATES, rows)
+        alike = store.lexical([*terms, *(term for term in frames if term not in set(terms))], _CANDIDATES, rows)
+        candidates = sorted({*near.rows, *alike.rows})
+        if not candidates:
+            return []
+        evidence = self._evidence(query, candidates, vectors, terms, frames)
+        scores = [ranking.score(one) for one in evidence]
+        best: dict[int, int] = {}  # issue number -> its best candidate
+        numbers = store.issue_of(candidates)
+        for i in sorted(range(len(candidates)), key=lambda i: (-scores[i], candidates[i])):
+            best.setdefault(numbers[i], i)
+        chosen = list(best.values())[:k]
+        shown = [store.telling(candidates[i], lang or query.lang) for i in chosen]
+        hits = []
+        for rank, (i, record) in enumerate(zip(chosen, store.records(shown), strict=True), 1):
+            one = evidence[i]
+            hits.append(
+                Hit(
+                    rank=rank,
+                    issue=record.issue,
+                    record=record,
+                    score=scores[i],
+                    confidence=ranking.confidence(one),
+                    dense_score=one.dense,
+                    lexical_score=one.lexical,
+                    matched=self._matched(query, candidates[i], terms),
+                )
+            )
+        return hits
+
+    def _evidence(
+        self, query: Query, rows: Sequence[int], vectors: Array, terms: Sequence[str], frames: Sequence[str]
+    ) -> list[ranking.Evidence]:
+        store = self._store
+        dense = np.clip(store.cosines(vectors, rows), 0, 1)
+        weights, idf = store.weights(terms, rows), store.idf(terms)
+        covered = ranking.coverage(weights, idf)
+        ceiling = float(idf.sum()) or 1.0
+        lexical = np.minimum(weights.sum(axis=1) / ceiling, 1)
+        context = ranking.coverage(store.weights(frames, rows), store.idf(frames))
+        lines = [store.tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
+        # Reading a record costs more than all else here: only what the other evidence already speaks for.
+        promising = np.argsort(-(dense + covered), kind="stable")[:_CLOSE_LOOK].tolist()
+        close = [0.0] * len(rows)
+        for i, record in zip(promising, store.records([rows[i] for i in promising]), strict=True):
+            close[i] = ranking.closeness(lines, [store.tokenise(mask(line)) for line in record.errors])
+        columns = zip(dense.tolist(), lexical.tolist(), covered.tolist(), context.tolist(), close, strict=True)
+        return [ranking.Evidence(*column) for column in columns]
+
+    def _matched(self, query: Query, row: int, terms: Sequence[str]) -> tuple[str, ...]:
+        """The record's error lines that the question repeats, then the shared terms that tell most."""
+        store = self._store
+        asked = " ".join(store.tokenise(query.text[:4000]))
+        record = store.records([row])[0]
+        whole = [line for line in record.errors if (words := " ".join(store.tokenise(line))) and words in asked]
+        weights = store.weights(terms, [row])[0]
+        order = np.argsort(-weights, kind="stable")
+        words = [terms[i] for i in order if weights[i] > 0]
+        return tuple([*whole[:2], *words[: 5 - min(len(whole), 2)]])
+
+
+def _telling_terms(store: Store, text: str) -> list[str]:
+    """The distinct terms of `text`; of a long one those with the highest idf."""
+    terms = list(dict.fromkeys(store.tokenise(text))) if text else []
+    if len(terms) > _MAX_TERMS:
+        idf = store.idf(terms)
+        keep = np.sort(np.argsort(-idf, kind="stable")[:_MAX_TERMS])
+        terms = [terms[i] for i in keep]
+    return terms
+
+
+def _question_views(query: Query) -> list[str]:
+    """What is encoded: every error line (the first few), the prose, and both together."""
+    views = [*query.signatures[:3], query.prose[:2000]]
+    if len(query.signatures) > 1 or (query.signatures and query.prose not in query.signatures):
+        views.append("\n".join(views))
+    return [view for view in dict.fromkeys(views) if view.strip()]
+
+
+@contextmanager
+def _fresh(place: Location) -> Iterator[Path]:
+    """The folder of an index that is there; one in the cache is made or renewed first, with a line on stderr."""
+    if place.articles is None or not place.kept_fresh or is_fresh(place):
+        yield place.index
+        return
+    from kb.cache import renewed
+
+    with renewed(place) as folder:
+        yield folder
+
+
+def _require_same(store: Store, encoder: Encoder) -> None:
+    made = store.manifest.get("encoder", {})
+    same = made.get("dim") == encoder.dim
+    if same:
+        then = np.asarray(made.get("probe", []), np.float32)
+        now = probe(encoder)
+        same = then.shape == now.shape and bool(((then * now).sum(axis=1) > _PROBE_COSINE).all())
+    if not same:
+        raise IndexMismatch(
+            f"this index was made with the encoder {made.get('name')!r} ({made.get('dim')} dimensions), "
+            f"not with {encoder.name!r} ({encoder.dim}) as it is here",
+            hint=f"build it again: kb build --encoder {encoder.name}",
+        )
