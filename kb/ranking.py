@@ -8,29 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
 from kb.arrays import Array
+from kb.records import Evidence
 
-__all__ = ["ANSWER_AT", "Evidence", "closeness", "confidence", "coverage", "score"]
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What speaks for one record, each in [0, 1]."""
-
-    dense: float
-    """cosine of the nearest pair of views; below 0 counts as 0"""
-    lexical: float
-    """BM25 of the question's terms, over what a short record that holds all of them would score"""
-    covered: float
-    """the share of the question's idf that the record's terms cover"""
-    context: float
-    """the same for the frames of a traceback"""
-    close: float
-    """how much of the nearest error line's word pairs the question repeats"""
+__all__ = ["ANSWER_AT", "closeness", "confidence", "coverage", "score"]
 
 
 WEIGHTS = Evidence(dense=4.0, lexical=2.0, covered=4.0, context=1.0, close=3.0)

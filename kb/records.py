@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-__all__ = ["Article", "Hit", "IssueRecord", "Lang", "Query", "Ranking", "Remark", "SearchResult", "Source"]
+__all__ = ["Article", "Evidence", "Hit", "IssueRecord", "Lang", "Query", "Ranking", "Remark", "SearchResult", "Source"]
 
 Lang = Literal["en", "zh"]
 
@@ -115,6 +115,22 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for one record as the answer to one question, each in [0, 1]."""
+
+    dense: float
+    """cosine of the nearest pair of views; below 0 counts as 0"""
+    lexical: float
+    """BM25 of the question's terms, over the sum of their idf"""
+    covered: float
+    """the share of the question's idf that the record's terms cover"""
+    context: float
+    """the same for the frames of a traceback"""
+    close: float
+    """how much of the nearest error line's word pairs the question repeats"""
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     rank: int
     """from 1"""
@@ -123,10 +139,7 @@ class Hit:
     score: float
     confidence: float
     """in [0, 1]: how likely this is the issue asked about"""
-    dense_score: float
-    """cosine, of the best view"""
-    lexical_score: float
-    """BM25 over what a perfect match of this query would score, in [0, 1]"""
+    evidence: Evidence
     matched: tuple[str, ...]
     """the strings of the query that this record shares, most telling first"""
 
@@ -150,8 +163,8 @@ class Hit:
             "lines": [r.source.first_line, r.source.last_line],
             "score": round(self.score, 4),
             "confidence": round(self.confidence, 4),
-            "dense_score": round(self.dense_score, 4),
-            "lexical_score": round(self.lexical_score, 4),
+            "dense_score": round(self.evidence.dense, 4),
+            "lexical_score": round(self.evidence.lexical, 4),
             "matched": list(self.matched),
         }
 

@@ -16,7 +16,7 @@ from kb.arrays import Array
 from kb.encoders import Encoder, open_encoder, probe
 from kb.errors import EncoderUnavailable, IndexMismatch, IndexMissing, QueryError
 from kb.locate import Location, is_fresh, locate
-from kb.records import Hit, IssueRecord, Lang, Query, SearchResult
+from kb.records import Evidence, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.signature import mask, read
 from kb.store_faiss import FaissStore
 
@@ -170,8 +170,7 @@ class KnowledgeBase:
                     record=record,
                     score=scores[i],
                     confidence=ranking.confidence(one),
-                    dense_score=one.dense,
-                    lexical_score=one.lexical,
+                    evidence=one,
                     matched=self._matched(query, candidates[i], terms),
                 )
             )
@@ -179,7 +178,7 @@ class KnowledgeBase:
 
     def _evidence(
         self, query: Query, rows: Sequence[int], vectors: Array, terms: Sequence[str], frames: Sequence[str]
-    ) -> list[ranking.Evidence]:
+    ) -> list[Evidence]:
         store = self._store
         dense = np.clip(store.cosines(vectors, rows), 0, 1)
         weights, idf = store.weights(terms, rows), store.idf(terms)
@@ -194,7 +193,7 @@ class KnowledgeBase:
         for i, record in zip(promising, store.records([rows[i] for i in promising]), strict=True):
             close[i] = ranking.closeness(lines, [store.tokenise(mask(line)) for line in record.errors])
         columns = zip(dense.tolist(), lexical.tolist(), covered.tolist(), context.tolist(), close, strict=True)
-        return [ranking.Evidence(*column) for column in columns]
+        return [Evidence(*column) for column in columns]
 
     def _matched(self, query: Query, row: int, terms: Sequence[str]) -> tuple[str, ...]:
         """The record's error lines that the question repeats, then the shared terms that tell most."""

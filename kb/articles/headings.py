@@ -1,0 +1,134 @@
+"""Here is a line among its neighbours; tell me whether it heads something although no mark says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..errorlines import is_command, is_error_line
+from .labels import read_label, role_of, split_ordinal
+from .lines import Line
+
+__all__ = ["is_bare_heading", "looks_like_code", "question_or_answer", "unmark_commands"]
+
+_Q = re.compile(
+    r"\s{0,8}(?:[>#*+•-]{1,6}\s{0,3})?(?:\*\*|__)?\s?(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|问)\s?[#＃]?\d{0,3}\s?[:：.、)]|(?:Q|Question)\s?\d{1,3}\s|(?:提问|问题)\s?[:：](?=.{0,200}[?？]))(?!\d)\s{0,3}",
+    re.IGNORECASE,
+)
+_A = re.compile(
+    r"\s{0,8}(?:[>#*+•-]{1,6}\s{0,3}){0,2}(?:\*\*|__)?\s?(?:【(?:答|回答|解答|答案|A)】|(?:A|Answer|答|回答|解答)\s?\d{0,3}\s?[:：])(?:\*\*|__)?\s{0,3}",
+    re.IGNORECASE,
+)
+_CLOSED = re.compile(r"[。.;；:：!！?？…|}\])）】\"”>,、~～]\s{0,4}$")
+_ITEM = re.compile(r"\s{0,12}(?:[-*+•·]\s|\d{1,3}[.、)）]|[（(]\d{1,2}[)）]|[①-⑳])")
+_CJK = re.compile(r"[\u4e00-\u9fff]")
+_OPTION = re.compile(r"\s-{1,2}[A-Za-z]|[|;&$=]|/\w{1,40}/|\$\(|^\./|^/")
+_CODE_SHAPE = re.compile(
+    r"[{};\\]$|^[})\]]+[,;]?$|^\w[\w.]{0,60}\s?=\s?\S|^\w[\w.]{0,80}\(.{0,200}\)?[,:]?$|^--?\w[\w-]{0,40}(?:[ =]\S{1,60})?(?: \\)?$|^@\w|^<[/\w][^>]{0,200}>$|^\[[\w.-]{1,40}\]$|^[\w.-]{1,40}:\s?[\w./'\"{\[-]{0,60}$|"
+    r"^(?:from|import|def|class|return|if|for|with|const|let|var|public|private|FROM|RUN|ENV|COPY)\s\S"
+)
+_SHORT_ZH, _SHORT_EN, _WORDS_EN = 40, 90, 14
+
+
+def question_or_answer(text: str) -> tuple[str, str] | None:
+    """("question" | "answer", the text after the mark), for `Q1：`, `**Q: …**`, 【问】, `> A:`, `答：` and their like."""
+    head = text[:40]
+    if not any(mark in head for mark in "QqAa问答提"):
+        return None
+    found = _A.match(text)
+    if found:
+        return "answer", text[found.end() :].strip().removeprefix("**").removesuffix("**")
+    found = _Q.match(text)
+    if found and text[found.end() :].strip(" *"):
+        return "question", text[found.end() :].strip().removeprefix("**").strip("*_ ").strip()
+    return None
+
+
+def looks_like_code(text: str) -> bool:
+    stripped = text.strip()
+    return is_command(stripped) or (not _CJK.search(stripped[:400]) and _CODE_SHAPE.search(stripped[:400]) is not None)
+
+
+def unmark_commands(lines: Sequence[Line]) -> None:
+    """`# rm -f x` on a page without fences is a root prompt, `# why` between two commands a comment: code, both."""
+    for n, line in enumerate(lines):
+        if line.kind != "heading" or line.level != 1 or not line.text.startswith("# "):
+            continue
+        text = line.text[2:].strip()
+        typed = is_command(text) or (text[:1].islower() and text.isascii() and _OPTION.search(text) is not None)
+        before = lines[n - 1] if n else None
+        after = lines[n + 1] if n + 1 < len(lines) else None
+        between = before is not None and after is not None and before.kind in ("text", "code") and after.kind in ("text", "code")
+        between = between and looks_like_code(before.text) and looks_like_code(after.text)  # type: ignore[union-attr]
+        if typed or between:
+            line.kind, line.level = "code", 0
+
+
+def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
+    """A short line without closing punctuation, after something complete and before something it can head.
+
+    On a page with marked headings (`plain` false) only a line that is a label alone counts, between blank lines.
+    """
+    line = lines[n]
+    text = line.text.strip()
+    if not text or len(text) > _SHORT_EN or line.text.startswith("    ") or _ITEM.match(line.text) and not role_of(text):
+        return False
+    role = role_of(text)
+    before, after = _before(lines, n), _after(lines, n)
+    if after is None:
+        return False
+    if not plain:
+        alone = (n == 0 or lines[n - 1].kind != "text") and (n + 1 >= len(lines) or lines[n + 1].kind != "text")
+        return bool(role) and alone and role not in ("question", "toc") and len(text) <= 24
+    if role:
+        return before is None or before.kind != "text" or _complete(before) or len(text) <= 8
+    if text[-1] in "?？":
+        return _ends_block(before) and not is_error_line(text)
+    if _CLOSED.search(text) and text[-1] not in ")）\"”]" or is_error_line(text) or looks_like_code(text):
+        return False
+    _, title = split_ordinal(text)
+    if not _fits(title) or not (before is None or _complete(before)):
+        return False
+    if after.kind not in ("text", "code", "fence", "table"):
+        return False
+    return _is_body(after) and not (before is not None and before.kind == "text" and before.text.rstrip().endswith((" -", ":", "：")))
+
+
+def _fits(title: str) -> bool:
+    if _CJK.search(title):
+        return 4 <= len(title) <= _SHORT_ZH and not any(mark in title for mark in "，,。；;")
+    words = title.split()
+    return 2 <= len(words) <= _WORDS_EN and (title[0].isupper() or title[0].isdigit() or title[0] in "`\"'")
+
+
+def _is_body(line: Line) -> bool:
+    text = line.text.strip()
+    return (
+        line.kind != "text"
+        or len(text) > 40
+        or bool(_CLOSED.search(text))
+        or bool(_ITEM.match(line.text))
+        or text in ("-", "*", "•")
+        or bool(role_of(text))
+        or read_label(text) is not None
+        or is_error_line(text)
+    )
+
+
+def _before(lines: Sequence[Line], n: int) -> Line | None:
+    return next((lines[k] for k in range(n - 1, max(-1, n - 6), -1) if lines[k].kind not in ("blank", "furniture")), None)
+
+
+def _after(lines: Sequence[Line], n: int) -> Line | None:
+    return next((lines[k] for k in range(n + 1, min(len(lines), n + 8)) if lines[k].kind not in ("blank", "furniture")), None)
+
+
+def _complete(line: Line) -> bool:
+    text = line.text.strip()
+    return line.kind != "text" or bool(
+        _CLOSED.search(text) or _ITEM.match(line.text) or role_of(text) or looks_like_code(text) or is_error_line(text) or len(text) <= 24
+    )
+
+
+def _ends_block(line: Line | None) -> bool:
+    return line is None or line.kind != "text" or _complete(line)

@@ -1,0 +1,89 @@
+"""Here are lines; tell me which numbered or bulleted ones are titles of issues, not items of a list.
+
+`1. Title` heads an issue when labels (cause, fix, ...) follow it before the next number; `- **error text**` heads
+one when several do and steps follow each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..errorlines import is_error_line, quoted_errors
+from .labels import read_label, role_of, split_ordinal
+from .lines import Line
+
+__all__ = ["numbered_titles"]
+
+_NUMBER = re.compile(r"(\s{0,3})(?:\*\*)?(\d{1,2}\s?[.、)）]|[（(]\d{1,2}[)）]|[①-⑳]|[一二三四五六七八九十]{1,2}、)\s{0,3}(?=\S)")
+_BULLET = re.compile(r"(\s{0,3})[-*+•]\s{1,4}(?=\S)")
+_STRONG = re.compile(r"(?:\*\*|__|`|\"|“)(.{3,400}?)(?:\*\*|__|`|\"|”)[。.:：;；?？]?$")
+_KEY = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis"))
+
+
+def numbered_titles(lines: Sequence[Line]) -> dict[int, str]:
+    """index -> title"""
+    titles: dict[int, str] = {}
+    start = 0
+    for n in range(len(lines) + 1):
+        if n == len(lines) or lines[n].kind == "heading":
+            if n - start > 1:
+                titles |= _in_run(lines, start, n, _NUMBER) or _bold_bullets(lines, start, n)
+            start = n + 1
+    return titles
+
+
+def _in_run(lines: Sequence[Line], start: int, stop: int, mark: re.Pattern[str]) -> dict[int, str]:
+    found = [(n, hit) for n in range(start, stop) if lines[n].kind == "text" and (hit := mark.match(lines[n].text))]
+    if not found:
+        return {}
+    indent = min(len(hit[1]) for _, hit in found)
+    places = [n for n, hit in found if len(hit[1]) <= indent + 1 and not _is_label(lines[n].text)]
+    labelled = []
+    for place, n in enumerate(places):
+        end = places[place + 1] if place + 1 < len(places) else stop
+        roles = {role for k in range(n + 1, end) if (role := _label_role(lines[k])) in _KEY}
+        if roles:
+            labelled.append(n)
+    if len(labelled) < 2 or len(labelled) * 2 < len(places):
+        return {}
+    kept = set(labelled)
+    return {n: _title(lines[n].text) for n in places if n in kept}
+
+
+def _bold_bullets(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
+    titles: dict[int, str] = {}
+    for n in range(start, stop):
+        if lines[n].kind != "text":
+            continue
+        hit = _BULLET.match(lines[n].text)
+        if hit is None:
+            continue
+        text = lines[n].text[hit.end() :].strip()
+        strong = _STRONG.match(text)
+        if strong is None or not (is_error_line(strong[1]) or quoted_errors(text) or is_error_line(text)):
+            continue
+        after = next((lines[k] for k in range(n + 1, stop) if lines[k].kind != "blank"), None)
+        if after is not None and (after.text.startswith((" ", "\t")) or _NUMBER.match(after.text) or after.kind != "text"):
+            titles[n] = text.strip("*_ ")
+    return titles if len(titles) >= 2 else {}
+
+
+def _label_role(line: Line) -> str:
+    if line.kind != "text" or len(line.text) > 4000:
+        return ""
+    label = read_label(line.text)
+    return label.role if label else role_of(line.text.strip()) if len(line.text) < 40 else ""
+
+
+def _is_label(text: str) -> bool:
+    label = read_label(text)
+    return (label is not None and label.role in _KEY) or role_of(text) in _KEY
+
+
+def _title(text: str) -> str:
+    stripped = text.strip().lstrip("*").strip()
+    label = read_label(text)
+    if label is not None and label.role == "topic" and label.rest:
+        return label.rest
+    return split_ordinal(stripped)[1].strip("* ").rstrip(":：")

@@ -1,0 +1,215 @@
+"""Here are cleaned lines; give me the tree of headings and labels they form.
+
+A section opens at a heading (marked, or guessed where scraping left no marks), a bold label, `label: text`, a
+question, an answer, a numbered title that labels follow, a row of an error table. What is deeper is decided by kind,
+then, for guessed headings, by whether titles hold labels or labels hold titles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..errorlines import is_command, is_error_line
+from .headings import is_bare_heading, question_or_answer
+from .labels import bare, read_label, role_of
+from .lines import Line
+from .numbered import numbered_titles
+from .tables import read_table
+
+__all__ = ["KEY_ROLES", "Section", "build_tree", "flat_sections"]
+
+KEY_ROLES = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis", "answer"))
+
+# Depth by kind; marked headings take 10 to 60.
+_TITLE_ABOVE, _BARE_LABEL, _TITLE_BELOW, _QUESTION, _NUMBERED, _BOLD_TITLE, _BOLD_LABEL, _ANSWER, _INLINE = (
+    61, 63, 64, 65, 66, 67, 68, 75, 80,
+)  # fmt: skip
+
+_BOLD_ONLY = re.compile(r"\s{0,8}(?:[-*+•]\s{1,3})?(?:\d{1,2}[.、)]\s{0,2})?(?:\*\*|__)([^*\n]{1,300}?)(?:\*\*|__)\s{0,3}[:：]?\s{0,4}")
+_INLINE_ROLES = KEY_ROLES | {"prevention", "diagnosis", "environment", "verification", "background", "rejected", "confusable", "impact"}
+# Labels that, inside a line, mostly open an ordinary sentence of the section they stand in.
+_NOT_INLINE = frozenset(
+    "注意 提示 说明 结果 建议 步骤 方法 处理 尝试 介绍 示例 效果 测试 提醒 配置 方案 修改 验证一下 操作步骤 具体步骤 check checks note notes tip tips warning warnings caution result results output "
+    "message options option action method methods test testing expected update description overview context "
+    "general answer log logs 场景 描述 日志 版本 检查项 示范 技巧 经验 规范 os hardware component components approach platform details intro about scenario".split()
+)
+
+
+@dataclass(slots=True)
+class Section:
+    level: int
+    role: str
+    """"" for a title, "question" for a Q, "answer" for an A, else a role of `vocabulary`"""
+    title: str
+    line: Line | None = None
+    body: list[Line] = field(default_factory=list)
+    children: list[Section] = field(default_factory=list)
+    marked: bool = True
+    """its line is a heading or label by itself: it is printed when the section is part of a field"""
+
+    def walk(self) -> list[Section]:
+        found = [self]
+        for child in self.children:
+            found += child.walk()
+        return found
+
+    @property
+    def is_title(self) -> bool:
+        return self.role in ("", "question")
+
+
+def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
+    """Sections in order, the first one holding what stands before any heading. `plain`: no heading is marked."""
+    sections = [Section(0, "root", "")]
+    titles = numbered_titles(lines)
+    n = 0
+    while n < len(lines):
+        line = lines[n]
+        current = sections[-1]
+        if line.kind == "furniture":
+            n += 1
+        elif line.kind == "table" or (line.kind == "text" and "|" in line.text):
+            rows, stop = read_table(lines, n)
+            for role, title, cell, depth in rows:
+                section = Section(_NUMBERED if depth == 0 else _INLINE, role, title, line, marked=False)
+                section.body = [cell] if cell else []
+                sections.append(section)
+            if rows:
+                sections.append(Section(_NUMBERED, "unread", "", None))
+            else:
+                current.body += [row for row in lines[n:stop] if row.kind != "furniture"]
+            n = stop
+        else:
+            opened = _open(lines, n, plain=plain, titles=titles)
+            if opened is None:
+                current.body.append(line)
+            else:
+                sections.append(opened)
+            n += 1
+    return sections
+
+
+def _open(lines: Sequence[Line], n: int, *, plain: bool, titles: dict[int, str]) -> Section | None:
+    line = lines[n]
+    if line.kind == "heading":
+        return _from_heading(line)
+    if line.kind != "text":
+        return None
+    text = line.text
+    found = question_or_answer(text)
+    if found:
+        role, rest = found
+        if role == "question":
+            return Section(_QUESTION, role, rest, line)
+        return Section(_ANSWER, role, "", line, body=_rest(line, rest))
+    if n in titles:
+        return Section(_NUMBERED, "", titles[n], line)
+    bold = _BOLD_ONLY.fullmatch(text)
+    if bold:
+        return _from_bold(line, bold[1])
+    label = read_label(text)
+    if label is not None:
+        section = _from_label(lines, n, label.role, label.rest, plain=plain)
+        if section is not None:
+            return section
+    if is_bare_heading(lines, n, plain=plain):
+        role = role_of(text)
+        return Section(_BARE_LABEL if role else _TITLE_BELOW, role, text.strip(), line)
+    return None
+
+
+def _from_heading(line: Line) -> Section:
+    text = line.heading_text
+    level = line.level * 10
+    found = question_or_answer(text)
+    if found:
+        return Section(level, "question", found[1], line)
+    role = role_of(text)
+    if role:
+        return Section(level, role, text, line)
+    label = read_label(text)
+    if label is None or is_error_line(text):
+        return Section(level, "", text, line)
+    if label.role in ("topic", "symptom", "question"):
+        return Section(level, "", label.rest or text, line)
+    return Section(level, label.role, text, line)
+
+
+def _from_bold(line: Line, inner: str) -> Section | None:
+    text = inner.strip()
+    role = role_of(text)
+    if role:
+        return Section(_BOLD_LABEL, role, text, line)
+    label = read_label(text)
+    if label is not None and label.role != "topic" and not is_error_line(text):
+        return Section(_BOLD_LABEL, label.role, text, line, body=_rest(line, label.rest))
+    if label is not None and label.role == "topic":
+        return Section(_NUMBERED, "", label.rest or text, line)
+    if text.endswith(("。", "；", ".", "，", ",")):
+        return None
+    return Section(_BOLD_TITLE, "", text.rstrip(":："), line)
+
+
+def _from_label(lines: Sequence[Line], n: int, role: str, rest: str, *, plain: bool) -> Section | None:
+    line = lines[n]
+    if role == "topic":
+        if line.text.lstrip()[:1] in "-*•" or (not rest and not plain) or len(rest) > 120:
+            return None
+        return Section(_NUMBERED, "", rest or line.text.strip(), line)
+    key = bare(re.split(r"[:：]", line.text.strip(" *>-•#【[「"), maxsplit=1)[0].rstrip("】]」*"))
+    if role not in _INLINE_ROLES or key in _NOT_INLINE or (is_error_line(line.text) and key in ("error", "issue", "exception")):
+        return None
+    if not rest:
+        return Section(_BARE_LABEL if plain and not line.text.startswith((" ", "-")) else _BOLD_LABEL, role, line.text.strip(), line)
+    return Section(_INLINE, role, "", line, body=_rest(line, rest), marked=False)
+
+
+def _rest(line: Line, rest: str) -> list[Line]:
+    rest = rest.strip()
+    return [Line(line.no, rest, "text")] if rest else []
+
+
+def build_tree(sections: list[Section], *, plain: bool) -> Section:
+    """Nest the sections by level; guessed titles go above or below guessed labels, by which comes first."""
+    if plain and _titles_hold_labels(sections):
+        for section in sections:
+            if section.is_title and section.level in (_TITLE_BELOW, _NUMBERED):
+                section.level = _TITLE_ABOVE
+            elif section.role not in KEY_ROLES and section.level == _BARE_LABEL and _closes_page(section.role):
+                section.level = _TITLE_ABOVE
+    root = sections[0]
+    stack = [root]
+    for section in sections[1:]:
+        if section.role == "unread" and section.line is None:
+            # What follows a table belongs to the section the table stands in.
+            while len(stack) > 1 and stack[-1].level >= _NUMBERED:
+                stack.pop()
+            stack[-1].body += section.body
+            continue
+        while len(stack) > 1 and stack[-1].level >= section.level:
+            stack.pop()
+        stack[-1].children.append(section)
+        stack.append(section)
+    return root
+
+
+def _closes_page(role: str) -> bool:
+    return role in ("summary", "prevention", "related")
+
+
+def _titles_hold_labels(sections: list[Section]) -> bool:
+    """Do titles come with labels of their own (T s c f T s c f), or do labels hold titles (s T T f T T)?"""
+    bare_ones = [s for s in sections[1:] if s.level in (_BARE_LABEL, _TITLE_BELOW, _NUMBERED, _INLINE)]
+    titles = [n for n, s in enumerate(bare_ones) if s.is_title]
+    if not titles:
+        return False
+    before = [s for s in bare_ones[: titles[0]] if s.role in KEY_ROLES and s.level == _BARE_LABEL]
+    if before:
+        return False
+    with_labels = 0
+    for place, n in enumerate(titles):
+        stop = titles[place + 1] if place + 1 < len(titles) else len(bare_ones)
+        with_labels += any(s.role in KEY_ROLES for s in bare_ones[n + 1 : stop])
+    return with_labels > 0
