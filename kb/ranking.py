@@ -18,8 +18,10 @@ from kb.records import Evidence
 __all__ = ["ANSWER_AT", "closeness", "confidence", "coverage", "score"]
 
 
-WEIGHTS = Evidence(dense=4.0, lexical=2.0, covered=4.0, context=1.0, close=3.0)
-BIAS = -6.0
+# fitted by scripts/fit_ranking.py
+WEIGHTS = Evidence(dense=3.74, lexical=2.96, covered=6.32, context=0.89, close=0.32)
+BIAS = -4.56
+
 ANSWER_AT = 0.5
 """the confidence below which the knowledge base does not speak"""
 

@@ -21,7 +21,9 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _IMAGE = re.compile(r"<img\s[^<>\n]{0,500}>|!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)", re.IGNORECASE)
-_HTML_HEADING = re.compile(r"^\s{0,20}<(h[1-6]|summary|dt)(?:\s[^<>\n]{0,300})?>(.{1,300}?)</\1>\s{0,20}$", re.IGNORECASE)
+_HTML_HEADING = re.compile(
+    r"^\s{0,20}<(h[1-6]|summary|dt)(?:\s[^<>\n]{0,300})?>(.{1,300}?)</\1>\s{0,20}$", re.IGNORECASE
+)
 _PRE = re.compile(r"<(/?)pre(?:\s[^<>\n]{0,300})?>", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.{0,2000}?-->")
 _ROW_END = re.compile(r"</t[dh]>\s{0,20}<t[dh](?:\s[^<>\n]{0,200})?>", re.IGNORECASE)
@@ -121,4 +123,4 @@ def _is_torn(before: Line, line: Line, after: Line) -> bool:
     if _CLOSED.search(start) or not _CJK_END.search(start) or role_of(start):
         return False
     follows = after.text.strip()
-    return not role_of(follows) and not follows[0].isascii() or follows[:1] in ",.;("
+    return (not role_of(follows) and not follows[0].isascii()) or follows[:1] in ",.;("

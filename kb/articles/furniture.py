@@ -101,8 +101,11 @@ def _tail(lines: Sequence[Line]) -> int:
 
 
 def _is_card(text: str) -> bool:
-    return len(text) > 24 and text[-1:].isdigit() and _CARD.search(text[-520:]) is not None and (
-        _DOUBLED.search(text[:4000]) is not None or not text[-4:].strip("0123456789").isspace()
+    return (
+        len(text) > 24
+        and text[-1:].isdigit()
+        and _CARD.search(text[-520:]) is not None
+        and (_DOUBLED.search(text[:4000]) is not None or not text[-4:].strip("0123456789").isspace())
     )
 
 

@@ -58,7 +58,12 @@ def unmark_commands(lines: Sequence[Line]) -> None:
         typed = is_command(text) or (text[:1].islower() and text.isascii() and _OPTION.search(text) is not None)
         before = lines[n - 1] if n else None
         after = lines[n + 1] if n + 1 < len(lines) else None
-        between = before is not None and after is not None and before.kind in ("text", "code") and after.kind in ("text", "code")
+        between = (
+            before is not None
+            and after is not None
+            and before.kind in ("text", "code")
+            and after.kind in ("text", "code")
+        )
         between = between and looks_like_code(before.text) and looks_like_code(after.text)  # type: ignore[union-attr]
         if typed or between:
             line.kind, line.level = "code", 0
@@ -71,7 +76,13 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
     """
     line = lines[n]
     text = line.text.strip()
-    if not text or len(text) > _SHORT_EN or line.text.startswith("    ") or _ITEM.match(line.text) and not role_of(text):
+    if (
+        not text
+        or len(text) > _SHORT_EN
+        or line.text.startswith("    ")
+        or (_ITEM.match(line.text)
+        and not role_of(text))
+    ):
         return False
     role = role_of(text)
     before, after = _before(lines, n), _after(lines, n)
@@ -84,14 +95,16 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
         return before is None or before.kind != "text" or _complete(before) or len(text) <= 8
     if text[-1] in "?？":
         return _ends_block(before) and not is_error_line(text)
-    if _CLOSED.search(text) and text[-1] not in ")）\"”]" or is_error_line(text) or looks_like_code(text):
+    if (_CLOSED.search(text) and text[-1] not in ')）"”]') or is_error_line(text) or looks_like_code(text):
         return False
     _, title = split_ordinal(text)
     if not _fits(title) or not (before is None or _complete(before)):
         return False
     if after.kind not in ("text", "code", "fence", "table"):
         return False
-    return _is_body(after) and not (before is not None and before.kind == "text" and before.text.rstrip().endswith((" -", ":", "：")))
+    return _is_body(after) and not (
+        before is not None and before.kind == "text" and before.text.rstrip().endswith((" -", ":", "："))
+    )
 
 
 def _fits(title: str) -> bool:
@@ -116,17 +129,26 @@ def _is_body(line: Line) -> bool:
 
 
 def _before(lines: Sequence[Line], n: int) -> Line | None:
-    return next((lines[k] for k in range(n - 1, max(-1, n - 6), -1) if lines[k].kind not in ("blank", "furniture")), None)
+    return next(
+        (lines[k] for k in range(n - 1, max(-1, n - 6), -1) if lines[k].kind not in ("blank", "furniture")), None
+    )
 
 
 def _after(lines: Sequence[Line], n: int) -> Line | None:
-    return next((lines[k] for k in range(n + 1, min(len(lines), n + 8)) if lines[k].kind not in ("blank", "furniture")), None)
+    return next(
+        (lines[k] for k in range(n + 1, min(len(lines), n + 8)) if lines[k].kind not in ("blank", "furniture")), None
+    )
 
 
 def _complete(line: Line) -> bool:
     text = line.text.strip()
     return line.kind != "text" or bool(
-        _CLOSED.search(text) or _ITEM.match(line.text) or role_of(text) or looks_like_code(text) or is_error_line(text) or len(text) <= 24
+        _CLOSED.search(text)
+        or _ITEM.match(line.text)
+        or role_of(text)
+        or looks_like_code(text)
+        or is_error_line(text)
+        or len(text) <= 24
     )
 
 

@@ -15,7 +15,9 @@ from .lines import Line
 
 __all__ = ["numbered_titles"]
 
-_NUMBER = re.compile(r"(\s{0,3})(?:\*\*)?(\d{1,2}\s?[.、)）]|[（(]\d{1,2}[)）]|[①-⑳]|[一二三四五六七八九十]{1,2}、)\s{0,3}(?=\S)")
+_NUMBER = re.compile(
+    r"(\s{0,3})(?:\*\*)?(\d{1,2}\s?[.、)）]|[（(]\d{1,2}[)）]|[①-⑳]|[一二三四五六七八九十]{1,2}、)\s{0,3}(?=\S)"
+)
 _BULLET = re.compile(r"(\s{0,3})[-*+•]\s{1,4}(?=\S)")
 _STRONG = re.compile(r"(?:\*\*|__|`|\"|“)(.{3,400}?)(?:\*\*|__|`|\"|”)[。.:：;；?？]?$")
 _KEY = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis"))
@@ -64,7 +66,9 @@ def _bold_bullets(lines: Sequence[Line], start: int, stop: int) -> dict[int, str
         if strong is None or not (is_error_line(strong[1]) or quoted_errors(text) or is_error_line(text)):
             continue
         after = next((lines[k] for k in range(n + 1, stop) if lines[k].kind != "blank"), None)
-        if after is not None and (after.text.startswith((" ", "\t")) or _NUMBER.match(after.text) or after.kind != "text"):
+        if after is not None and (
+            after.text.startswith((" ", "\t")) or _NUMBER.match(after.text) or after.kind != "text"
+        ):
             titles[n] = text.strip("*_ ")
     return titles if len(titles) >= 2 else {}
 

@@ -90,7 +90,9 @@ def sentences(text: str) -> Iterator[str]:
     """Text cut after its stops; white space is kept so that the pieces still form the text."""
     start = 0
     for stop in _BREAKS.finditer(text):
-        if stop.group()[0] == "." and text[max(0, stop.start() - 4) : stop.start()].lower().endswith(("e.g", "i.e", " vs", "etc")):
+        if stop.group()[0] == "." and text[max(0, stop.start() - 4) : stop.start()].lower().endswith(
+            ("e.g", "i.e", " vs", "etc")
+        ):
             continue
         yield text[start : stop.end()]
         start = stop.end()

@@ -10,6 +10,8 @@ from .errors import errors_in
 from .frontmatter import FrontMatter, read_front_matter
 from .lines import Line, classify
 from .own import read_own_form
+from .project import name_project
+from .reader import read_any_form
 from .source import detect_lang, filed_lang, read_lines, slug_of, suffix_lang
 
 __all__ = ["REMARK_KINDS", "parse"]
@@ -34,14 +36,16 @@ def parse(data: bytes, *, path: str) -> Article:
     lang = _lang(path, front, lines)
     front_title = front.first("title")
     own = read_own_form(lines, titled=bool(front_title))
-    if own is None:
-        own = ("", [], [])
-    title, drafts, more = own
+    if own is not None:
+        title, drafts, more = own
+        opening: list[str] = []
+    else:
+        title, drafts, more, opening = read_any_form(lines, front_title=front_title)
     title = title or front_title
     remarks = sorted([*remarks, *more], key=lambda remark: remark.line)
-    project = front.first("project", "projects")
+    project = name_project(front.all("project", "projects"), title, opening, front.all("tags", "categories"))
     records = tuple(
-        _record(draft, slug=slug, number=n, lang=lang, path=path, front=front, project=draft.project or project or None)
+        _record(draft, slug=slug, number=n, lang=lang, path=path, front=front, project=draft.project or project)
         for n, draft in enumerate(drafts, 1)
     )
     return Article(path, slug, lang, title, records, tuple(remarks))
@@ -65,7 +69,7 @@ def _record(
     draft: Draft, *, slug: str, number: int, lang: Lang, path: str, front: FrontMatter, project: str | None
 ) -> IssueRecord:
     issue = f"{slug}#{number}"
-    errors = errors_in(draft.title, draft.symptom)
+    errors = draft.errors or errors_in(draft.title, draft.symptom)
     return IssueRecord(
         id=f"{issue}/{lang}",
         issue=issue,
@@ -75,7 +79,7 @@ def _record(
         symptom=_join(draft.symptom),
         cause=_join(draft.cause),
         fix=_join(draft.fix),
-        errors=tuple(dict.fromkeys([*draft.errors, *errors])),
+        errors=tuple(errors),
         versions=front.all("versions", "version"),
         tags=front.all("tags"),
         sources=front.all("sources", "source"),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..errorlines import is_command, is_error_line
+from ..errorlines import is_error_line
 from .headings import is_bare_heading, question_or_answer
 from .labels import bare, read_label, role_of
 from .lines import Line
@@ -27,13 +27,22 @@ _TITLE_ABOVE, _BARE_LABEL, _TITLE_BELOW, _QUESTION, _NUMBERED, _BOLD_TITLE, _BOL
     61, 63, 64, 65, 66, 67, 68, 75, 80,
 )  # fmt: skip
 
-_BOLD_ONLY = re.compile(r"\s{0,8}(?:[-*+•]\s{1,3})?(?:\d{1,2}[.、)]\s{0,2})?(?:\*\*|__)([^*\n]{1,300}?)(?:\*\*|__)\s{0,3}[:：]?\s{0,4}")
-_INLINE_ROLES = KEY_ROLES | {"prevention", "diagnosis", "environment", "verification", "background", "rejected", "confusable", "impact"}
+_BOLD_ONLY = re.compile(
+    r"\s{0,8}(?:[-*+•]\s{1,3})?(?:\d{1,2}[.、)]\s{0,2})?(?:\*\*|__)([^*\n]{1,300}?)(?:\*\*|__)\s{0,3}[:：]?\s{0,4}"
+)
+_INLINE_ROLES = KEY_ROLES | {
+    "prevention",
+    "diagnosis",
+    "environment",
+    "verification",
+    "background",
+    "rejected",
+    "confusable",
+    "impact",
+}
 # Labels that, inside a line, mostly open an ordinary sentence of the section they stand in.
 _NOT_INLINE = frozenset(
-    "注意 提示 说明 结果 建议 步骤 方法 处理 尝试 介绍 示例 效果 测试 提醒 配置 方案 修改 验证一下 操作步骤 具体步骤 check checks note notes tip tips warning warnings caution result results output "
-    "message options option action method methods test testing expected update description overview context "
-    "general answer log logs 场景 描述 日志 版本 检查项 示范 技巧 经验 规范 os hardware component components approach platform details intro about scenario".split()
+    ["注意", "提示", "说明", "结果", "建议", "步骤", "方法", "处理", "尝试", "介绍", "示例", "效果", "测试", "提醒", "配置", "方案", "修改", "验证一下", "操作步骤", "具体步骤", "check", "checks", "note", "notes", "tip", "tips", "warning", "warnings", "caution", "result", "results", "output", "message", "options", "option", "action", "method", "methods", "test", "testing", "expected", "update", "description", "overview", "context", "general", "answer", "log", "logs", "场景", "描述", "日志", "版本", "检查项", "示范", "技巧", "经验", "规范", "os", "hardware", "component", "components", "approach", "platform", "details", "intro", "about", "scenario"]
 )
 
 
@@ -72,9 +81,9 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
             n += 1
         elif line.kind == "table" or (line.kind == "text" and "|" in line.text):
             rows, stop = read_table(lines, n)
-            for role, title, cell, depth in rows:
-                section = Section(_NUMBERED if depth == 0 else _INLINE, role, title, line, marked=False)
-                section.body = [cell] if cell else []
+            for role, title, cell in rows:
+                section = Section(_INLINE if role else _NUMBERED, role, title, cell, marked=False)
+                section.body = [cell] if role else []
                 sections.append(section)
             if rows:
                 sections.append(Section(_NUMBERED, "unread", "", None))
@@ -159,10 +168,19 @@ def _from_label(lines: Sequence[Line], n: int, role: str, rest: str, *, plain: b
             return None
         return Section(_NUMBERED, "", rest or line.text.strip(), line)
     key = bare(re.split(r"[:：]", line.text.strip(" *>-•#【[「"), maxsplit=1)[0].rstrip("】]」*"))
-    if role not in _INLINE_ROLES or key in _NOT_INLINE or (is_error_line(line.text) and key in ("error", "issue", "exception")):
+    if (
+        role not in _INLINE_ROLES
+        or key in _NOT_INLINE
+        or (is_error_line(line.text) and key in ("error", "issue", "exception"))
+    ):
         return None
     if not rest:
-        return Section(_BARE_LABEL if plain and not line.text.startswith((" ", "-")) else _BOLD_LABEL, role, line.text.strip(), line)
+        return Section(
+            _BARE_LABEL if plain and not line.text.startswith((" ", "-")) else _BOLD_LABEL,
+            role,
+            line.text.strip(),
+            line,
+        )
     return Section(_INLINE, role, "", line, body=_rest(line, rest), marked=False)
 
 
@@ -175,9 +193,7 @@ def build_tree(sections: list[Section], *, plain: bool) -> Section:
     """Nest the sections by level; guessed titles go above or below guessed labels, by which comes first."""
     if plain and _titles_hold_labels(sections):
         for section in sections:
-            if section.is_title and section.level in (_TITLE_BELOW, _NUMBERED):
-                section.level = _TITLE_ABOVE
-            elif section.role not in KEY_ROLES and section.level == _BARE_LABEL and _closes_page(section.role):
+            if (section.is_title and section.level in (_TITLE_BELOW, _NUMBERED)) or (section.role not in KEY_ROLES and section.level == _BARE_LABEL and _closes_page(section.role)):
                 section.level = _TITLE_ABOVE
     root = sections[0]
     stack = [root]

@@ -12,10 +12,12 @@ __all__ = ["read_table"]
 
 _RULE = re.compile(r"[\s|:+-]{3,400}")
 _ESCAPED = "\\|"
-_FIRST = frozenset("错误码 错误代码 状态码 代码 返回码 错误 code error code errorcode status status code exit code keyword 关键字 message".split())
+_FIRST = frozenset(
+    ["错误码", "错误代码", "状态码", "代码", "返回码", "错误", "code", "error", "code", "errorcode", "status", "status", "code", "exit", "code", "keyword", "关键字", "message"]
+)
 
-Row = tuple[str, str, "Line | None", int]
-"""role, title, cell, depth: 0 opens an issue, 1 is a field of it"""
+Row = tuple[str, str, Line]
+"""role ("" opens an issue), title, cell"""
 
 
 def read_table(lines: Sequence[Line], start: int) -> tuple[list[Row], int]:
@@ -39,10 +41,10 @@ def read_table(lines: Sequence[Line], start: int) -> tuple[list[Row], int]:
             title = next((cell for role, cell in zip(roles, cells, strict=False) if role == "symptom" and cell), "")
             if not title:
                 continue
-            rows.append(("", title, None, 0))
+            rows.append(("", title, Line(line.no, title, "text")))
         for role, cell in zip(roles, cells, strict=False):
             if cell and role in ("symptom", "cause", "fix", "cause+fix"):
-                rows.append((role, "", Line(line.no, cell, "text"), 1))
+                rows.append((role, "", Line(line.no, cell, "text")))
     return rows, stop
 
 

@@ -1,0 +1,249 @@
+"""Here is an issue's sections; give me its symptom, cause and fix, each in the article's own words.
+
+A label decides for the text under it. Without a label the sentences are sorted (`prose`). What rejects, prevents,
+verifies or explains is left out, and a fix that only says "wait" is no fix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ..records import Remark
+from .draft import Draft, Part
+from .headings import looks_like_code
+from .issues import Found
+from .lines import Line
+from .prose import is_action, is_cause, is_problem, is_unresolved, sentences, sort_of
+from .sections import Section
+
+__all__ = ["draft_of"]
+
+_USELESS = re.compile(
+    r"没用|没有用|无效|没有(?:任何)?效果|没效果|不起作用|不管用|浪费时间|问题依旧|依然报错|依旧报错|无济于事|"
+    r"(?:did|does|do)(?: not|n['’]t) (?:help|fix|change anything|solve)|no difference|no effect|to no avail|in vain",
+    re.IGNORECASE,
+)
+_MARKER_ONLY = re.compile(r"[\s>*#\-•\d.、)）]{0,20}")
+
+
+def draft_of(issue: Found, remarks: list[Remark]) -> Draft:
+    numbers = [
+        line.no for part in issue.parts for section in part.walk() for line in [*section.body, section.line] if line
+    ]
+    numbers += [line.no for line in issue.loose]
+    if issue.head is not None and issue.head.line is not None:
+        numbers.append(issue.head.line.no)
+    draft = Draft(title=_one_line(issue.title), first=min(numbers, default=1), last=max(numbers, default=1))
+    explicit = {section.role for part in issue.parts for section in part.walk()}
+    backgrounds: list[Section] = []
+    for part in issue.parts:
+        if part.role == "background":
+            backgrounds.append(part)
+        _assign(part, _resolve(part, explicit, issue), draft, remarks, asked=issue.asked)
+    _loose(issue, draft, explicit)
+    _fill_symptom(draft, issue, backgrounds)
+    _fill_cause(draft, issue)
+    _drop_waiting(draft, remarks)
+    return draft
+
+
+def _one_line(title: str) -> str:
+    return " ".join(title.strip(" #*").split())[:300]
+
+
+def _resolve(part: Section, explicit: set[str], issue: Found) -> str:
+    """What an `analysis` is depends on what else the article labels."""
+    if part.role != "analysis":
+        return part.role
+    text = "\n".join(line.text for section in part.walk() for line in section.body)
+    caused = bool(explicit & {"cause", "cause+fix", "symptom+cause"})
+    told = bool(explicit & {"symptom", "symptom+cause", "symptom+fix"}) or any(
+        is_problem(line.text) for line in issue.loose
+    )
+    if caused:
+        return "theory" if told else "symptom"
+    if told or is_cause(text) or not is_problem(text):
+        return "cause"
+    return "symptom"
+
+
+def _assign(
+    section: Section, role: str, draft: Draft, remarks: list[Remark], *, asked: bool, nested: bool = False
+) -> None:
+    body = section.body
+    if role in ("cause+fix", "symptom+cause", "symptom+fix", "answer"):
+        _sort(body, draft, mode="answer" if role in ("answer", "cause+fix") else "body")
+    elif role in ("symptom", "cause", "fix"):
+        head = [section.line] if nested and section.line is not None and section.marked else []
+        lines = [*head, *body]
+        if role == "fix":
+            lines = _without_useless(lines)
+        if any(line.kind != "blank" for line in lines):
+            getattr(draft, role).append(Part(lines))
+    elif section.line is not None and not nested:
+        return
+    for child in section.children:
+        inner = role if child.is_title else child.role
+        if child.is_title and role in ("cause+fix", "symptom+cause", "symptom+fix", "answer"):
+            _assign(child, role, draft, remarks, asked=asked, nested=True)
+        elif inner in ("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "answer"):
+            _assign(child, inner, draft, remarks, asked=asked, nested=True)
+        elif inner == "analysis":
+            _assign(child, "cause" if role != "fix" else "theory", draft, remarks, asked=asked, nested=True)
+        elif inner == "background" and role in ("fix", "symptom"):
+            _assign(child, role, draft, remarks, asked=asked, nested=True)
+
+
+def _without_useless(lines: Sequence[Line]) -> list[Line]:
+    """A fix without the sentences that say a thing did not help."""
+    kept: list[Line] = []
+    for line in lines:
+        if line.kind in ("text", "heading") and _USELESS.search(line.text):
+            rest = "".join(piece for piece in sentences(line.text) if not _USELESS.search(piece))
+            if not _MARKER_ONLY.fullmatch(rest):
+                kept.append(Line(line.no, rest, line.kind, line.level))
+            continue
+        kept.append(line)
+    return kept
+
+
+def _loose(issue: Found, draft: Draft, explicit: set[str]) -> None:
+    """Text under the title without a label of its own."""
+    lines = [line for line in issue.loose if line.kind not in ("rule", "furniture")]
+    if not any(line.kind != "blank" for line in lines):
+        return
+    if explicit & {"answer"}:
+        draft.symptom.insert(0, Part(lines))
+    elif explicit & {"fix", "cause+fix"} or ("cause" in explicit):
+        split = Draft("", 0, 0)
+        _sort(lines, split, mode="body")
+        draft.symptom[:0] = (
+            [Part(lines)] if "symptom" not in explicit or any(is_problem(line.text) for line in lines) else []
+        )
+        if not explicit & {"cause", "cause+fix", "symptom+cause"}:
+            draft.cause[:0] = split.cause
+        if not explicit & {"fix", "cause+fix", "symptom+fix"}:
+            draft.fix += split.fix
+    else:
+        _sort(lines, draft, mode="answer" if issue.asked and not _starts_with_problem(lines) else "body")
+
+
+def _starts_with_problem(lines: Sequence[Line]) -> bool:
+    first = next((line for line in lines if line.kind != "blank"), None)
+    if first is None or first.kind != "text":
+        return first is not None and first.kind in ("code", "fence")
+    lead = next(sentences(first.text), "")
+    return is_problem(lead) and not is_cause(lead) and not is_action(lead)
+
+
+# --- sentences without labels -------------------------------------------------------------------------------------
+
+
+def _paragraphs(lines: Sequence[Line]) -> Iterable[list[Line]]:
+    """Runs of text or of code; code stays whole."""
+    run: list[Line] = []
+    for line in lines:
+        is_code = _is_code(line)
+        if line.kind == "blank" and not (run and _is_code(run[-1])):
+            if run:
+                yield run
+            run = []
+        elif line.kind == "blank":
+            run.append(line)
+        elif run and _is_code(run[-1] if run[-1].kind != "blank" else run[0]) != is_code:
+            yield run
+            run = [line]
+        else:
+            run.append(line)
+    if run:
+        yield run
+
+
+def _is_code(line: Line) -> bool:
+    return line.kind in ("code", "fence") or (line.kind == "text" and looks_like_code(line.text))
+
+
+def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
+    """Put each sentence where it belongs. `answer`: reasons first, then deeds; `body`: what happens, then the rest."""
+    last = "symptom" if mode == "body" else "cause"
+    acted = False
+    for run in _paragraphs(lines):
+        if _is_code(run[0]):
+            where = last if last in ("symptom", "cause", "fix") else ""
+            if where == "cause" and mode == "answer":
+                where = "fix"
+            if where == "symptom" and acted:
+                where = "fix"
+            if where:
+                getattr(draft, where).append(Part(run))
+            continue
+        for line in run:
+            if not line.text.strip():
+                continue
+            pieces: dict[str, list[str]] = {}
+            for piece in sentences(line.text):
+                sort = sort_of(piece)
+                if sort == "":
+                    sort = _plain(last, mode, acted, piece)
+                elif sort == "cause+fix" and mode == "body" and not acted and last == "symptom" and not draft.symptom:
+                    sort = "symptom"
+                if sort in ("fix", "cause+fix"):
+                    if mode == "body" and not draft.symptom and not pieces.get("symptom"):
+                        sort = "symptom"
+                    else:
+                        acted = True
+                for field in ("cause", "fix") if sort == "cause+fix" else (sort,):
+                    pieces.setdefault(field, []).append(piece)
+                last = "fix" if sort == "cause+fix" else sort
+            for field in ("symptom", "cause", "fix"):
+                if field in pieces:
+                    getattr(draft, field).append(Part(text="".join(pieces[field]).strip()))
+
+
+def _plain(last: str, mode: str, acted: bool, piece: str) -> str:
+    if last in ("prevention", "theory", "rejected"):
+        return last if last != "rejected" else ("fix" if acted else "symptom" if mode == "body" else "cause")
+    if mode == "answer":
+        return "fix" if acted else "cause"
+    return last if last != "unresolved" else ""
+
+
+def _fill_symptom(draft: Draft, issue: Found, backgrounds: Sequence[Section]) -> None:
+    """The background tells the symptom when nothing else does, or when it quotes an error."""
+    told = "".join(part.render() for part in draft.symptom)
+    for section in backgrounds:
+        lines = [line for part in section.walk() for line in part.body]
+        text = "\n".join(line.text for line in lines)
+        if (len(told) < 60 or "表现" in text) and is_problem(text):
+            draft.symptom.insert(0, Part(lines))
+
+
+def _fill_cause(draft: Draft, issue: Found) -> None:
+    """No cause is labelled: sentences of the fix or of the symptom that state one."""
+    if any(part.render().strip() for part in draft.cause):
+        return
+    for parts, sure in ((draft.fix, True), (draft.symptom, False)):
+        found: list[str] = []
+        for part in parts:
+            texts = [part.text] if part.text else [line.text for line in part.lines if line.kind == "text"]
+            for text in texts:
+                found += [
+                    p.strip()
+                    for p in sentences(text)
+                    if is_cause(p) and (not is_action(p) or "原因" in p or "cause" in p or not sure)
+                ]
+        if found:
+            draft.cause = [Part(text=text) for text in dict.fromkeys(found)]
+            return
+
+
+def _drop_waiting(draft: Draft, remarks: list[Remark]) -> None:
+    text = "\n".join(part.render() for part in draft.fix)
+    pieces = [piece for line in text.split("\n") for piece in sentences(line) if piece.strip()]
+    if not any(is_unresolved(piece) for piece in pieces):
+        return
+    left = [piece for piece in pieces if not is_unresolved(piece)]
+    if not any(is_action(piece) for piece in left) and "```" not in text:
+        remarks.append(Remark(draft.last, "no-fix", text.strip()[:500]))
+        draft.fix = []

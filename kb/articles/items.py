@@ -1,0 +1,27 @@
+"""Here are the lines of a section; give me the items of its list, when it is one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .lines import Line
+
+__all__ = ["list_items"]
+
+_NUMBER = re.compile(r"(\s{0,8})(?:\*\*)?(?:\d{1,2}\s?[.、)）]|[（(]\d{1,2}[)）]|[①-⑳])\s{0,4}(?=\S)")
+_BULLET = re.compile(r"(\s{0,8})[-*+•]\s{1,4}(?=\S)")
+
+
+def list_items(lines: Sequence[Line]) -> tuple[list[Line], list[list[Line]], bool]:
+    """What stands before the list, its top items with all their lines, and whether they are numbered."""
+    for mark, numbered in ((_NUMBER, True), (_BULLET, False)):
+        hits = [(n, found) for n, line in enumerate(lines) if line.kind == "text" and (found := mark.match(line.text))]
+        if len(hits) < 2:
+            continue
+        indent = min(len(found[1]) for _, found in hits)
+        places = [n for n, found in hits if len(found[1]) <= indent + 1]
+        if len(places) >= 2:
+            stops = [*places[1:], len(lines)]
+            return list(lines[: places[0]]), [list(lines[a:b]) for a, b in zip(places, stops, strict=True)], numbered
+    return list(lines), [], False

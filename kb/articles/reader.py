@@ -1,0 +1,133 @@
+"""Here are the lines of an article in any form; give me its title, its issues and a remark for the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..records import Remark
+from .clean import clean
+from .draft import Draft
+from .errors import errors_in
+from .fields import draft_of
+from .furniture import mark_furniture
+from .headings import looks_like_code, unmark_commands
+from .issues import Found, find_issues
+from .labels import role_of
+from .lines import Line
+from .prose import is_problem, is_question_only
+from .sections import Section, build_tree, flat_sections
+
+__all__ = ["read_any_form"]
+
+_NO_ISSUES = re.compile(
+    r"release notes?\b|changelog|what['’]s new|更新日志|发布说明|版本说明|发行说明|新版本发布|版本发布|\btutorial\b|教程|入门|getting started|quick ?start|快速开始|从零开始|手把手|walkthrough|roadmap|announc",
+    re.IGNORECASE,
+)
+_TROUBLE = re.compile(
+    r"troubleshoot|faq|问题|报错|故障|排查|错误|踩坑|error|fail|issue(?! tracker)|解决", re.IGNORECASE
+)
+
+
+def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, list[Draft], list[Remark], list[str]]:
+    """Title, drafts, remarks, and the opening text (in which a project may be named)."""
+    unmark_commands(lines)
+    plain = not any(line.kind == "heading" for line in lines)
+    lines = clean(lines, scraped=plain)
+    if plain:
+        for line in lines:
+            if line.kind == "text" and looks_like_code(line.text) and "|" not in line.text and not role_of(line.text):
+                line.kind = "code"
+    mark_furniture(lines)
+    remarks = [Remark(line.no, "furniture", line.text.strip()[:300]) for line in lines if line.kind == "furniture"]
+    title, lines = _take_title(lines, front_title, plain=plain)
+    sections = flat_sections(lines, plain=plain)
+    sections = _drop_repeats(sections, title, remarks)
+    root = build_tree(sections, plain=plain)
+    everything = root.walk()
+    opening = [
+        line.text for line in [*root.body, *[l for s in everything[1:6] for l in s.body]] if line.kind == "text"
+    ][:6]
+    found = [] if _tells_no_issue(title, opening) else find_issues(root, title)
+    if not found and not _tells_no_issue(title, opening):
+        found = [Found(title, root, [], [line for line in root.body])]
+    drafts = []
+    for issue in found:
+        draft = draft_of(issue, remarks)
+        draft.errors = errors_in(draft.title, draft.symptom)
+        if _is_record(issue, draft):
+            drafts.append(draft)
+    _remark_rest(everything, drafts, remarks)
+    return title, drafts, remarks, opening
+
+
+def _take_title(lines: list[Line], front_title: str, *, plain: bool) -> tuple[str, list[Line]]:
+    """The article's title and the lines without it."""
+    marks = [line for line in lines if line.kind == "heading"]
+    first = next((n for n, line in enumerate(lines) if line.kind not in ("blank", "furniture", "rule")), None)
+    if first is None:
+        return front_title, lines
+    line = lines[first]
+    if line.kind == "heading":
+        text = line.heading_text
+        alone = sum(mark.level <= line.level for mark in marks) == 1
+        if (not role_of(text) and (line.level == 1 or alone) and len(marks) > 1) or (line.level == 1 and len(marks) == 1):
+            return front_title or text, lines[:first] + lines[first + 1 :]
+    elif (
+        plain
+        and line.kind in ("text", "code")
+        and not role_of(line.text)
+        and len(line.text) <= 160
+        and line.text.strip()[-1] not in "。；;，,"
+    ):
+        return front_title or line.text.strip(), lines[:first] + lines[first + 1 :]
+    return front_title, lines
+
+
+def _drop_repeats(sections: list[Section], title: str, remarks: list[Remark]) -> list[Section]:
+    """A table of contents repeats the headings before the body; a page repeats its title."""
+    last = {section.title: n for n, section in enumerate(sections) if section.title}
+    kept = sections[:1]
+    for n, section in enumerate(sections[1:], 1):
+        empty = not any(line.kind != "blank" for line in section.body)
+        if empty and section.marked and section.title and (last[section.title] > n or section.title == title):
+            remarks.append(Remark(section.line.no if section.line else 1, "toc", section.title))
+            continue
+        kept.append(section)
+    return kept
+
+
+def _tells_no_issue(title: str, opening: Sequence[str]) -> bool:
+    if _TROUBLE.search(title):
+        return False
+    return _NO_ISSUES.search(title) is not None or any(_NO_ISSUES.search(text[:120]) for text in opening[:1])
+
+
+def _is_record(issue: Found, draft: Draft) -> bool:
+    """Something went wrong, and the article says more about it than that."""
+    labelled = {section.role for part in issue.parts for section in part.walk()}
+    symptom = "\n".join(part.render() for part in draft.symptom)
+    if not draft.symptom and not draft.title:
+        return False
+    if is_question_only(draft.title) and issue.asked:
+        return False
+    wrong = bool(draft.errors) or is_problem(draft.title) or is_problem(symptom)
+    if not wrong:
+        return False
+    if issue.parts:
+        return bool(draft.cause or draft.fix or "symptom" in labelled)
+    return bool(draft.fix) and (issue.asked or bool(draft.symptom))
+
+
+def _remark_rest(sections: Sequence[Section], drafts: Sequence[Draft], remarks: list[Remark]) -> None:
+    """A heading that opens no part of a record is told of."""
+    used = {line.no for d in drafts for parts in (d.symptom, d.cause, d.fix) for part in parts for line in part.lines}
+    titles = {draft.title for draft in drafts}
+    for section in sections:
+        if section.line is None or not section.marked or section.line.kind not in ("heading", "text"):
+            continue
+        if section.role in ("symptom", "cause", "fix") or section.title in titles or section.line.no in used:
+            continue
+        remarks.append(
+            Remark(section.line.no, section.role if section.role not in ("", "root") else "not-an-issue", section.title)
+        )
