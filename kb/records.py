@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 __all__ = ["Article", "Evidence", "Hit", "IssueRecord", "Lang", "Query", "Ranking", "Remark", "SearchResult", "Source"]
@@ -57,12 +57,15 @@ class IssueRecord:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The public JSON form (`kb parse --json`, `kb show --json`)."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        place = self.source
+        return {**values, "source": {"path": place.path, "first_line": place.first_line, "last_line": place.last_line}}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> IssueRecord:
         """The inverse of `as_dict`, lists read back as tuples. Raises KeyError or TypeError on another form."""
-        values = {f.name: data[f.name] for f in fields(cls)}
+        values = {name: data[name] for name in cls.__slots__}
         for name in ("errors", "versions", "tags", "sources"):
             values[name] = tuple(values[name])
         values["source"] = Source(**values["source"])

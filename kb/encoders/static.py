@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["StaticEncoder"]
 
-FEW = 16  # texts for which the packed vocabulary is quicker than loading `tokenizers`
-
-
 class StaticEncoder:
     """A table of token vectors in `folder`: model.safetensors with `embedding.weight` (V, dim), tokenizer.json."""
 
@@ -80,10 +77,13 @@ class StaticEncoder:
         return np.divide(vectors, norms, out=vectors, where=norms > 0)
 
     def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """By the packed vocabulary, which is quicker even for thousands of texts since words repeat; texts that it
+        declines, or all when there is none, by `tokenizers`."""
         texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]  # no lone surrogates
-        if len(texts) <= FEW and self._packed is not None:
-            found = [self._packed.encode(text) for text in texts]
-            known = [ids for ids in found if ids is not None]
-            if len(known) == len(found):
-                return known
-        return [e.ids for e in self._tokenizer.encode_batch(texts, add_special_tokens=False)]
+        found = [None if self._packed is None else self._packed.encode(text) for text in texts]
+        declined = [i for i, ids in enumerate(found) if ids is None]
+        if declined:
+            encoded = self._tokenizer.encode_batch([texts[i] for i in declined], add_special_tokens=False)
+            for i, one in zip(declined, encoded, strict=True):
+                found[i] = one.ids
+        return [ids for ids in found if ids is not None]

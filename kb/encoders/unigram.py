@@ -1,7 +1,7 @@
-"""Here is a query; give me its token numbers, 115 ms sooner than `tokenizers` could.
+"""Here is text; give me its token numbers, 115 ms sooner than `tokenizers` could begin.
 
 Loading a 3 MB tokenizer.json takes longer than everything else a search does, so the shipped model carries its vocabulary
-a second time, packed (`tokens.safetensors`, 5 ms). This module walks the same Unigram lattice over it (Kudo, "Subword
+a second time, packed (`tokens.safetensors`, 0.7 MB, read in 10 ms). This module walks the same Unigram lattice over it (Kudo, "Subword
 Regularization", 2018; Viterbi as in the tokenizers crate's `encode_optimized`) for text made of ASCII, Han characters and
 the punctuation around them. Any other text it declines, and the caller asks `tokenizers`. A test holds both equal.
 """
@@ -25,6 +25,7 @@ _KNOWN = re.compile(rf"[\t\n\r -~{_HAN}{_WIDE_PUNCTUATION}{_SYMBOLS}]*\Z")
 _SPECIAL = re.compile(r"\[(?:PAD|UNK)\]")  # written out in a text these are control tokens to `tokenizers`
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _PRE_TOKEN = re.compile(rf"[a-z]+|[0-9]+|[{_HAN}]+|[{_SYMBOLS}]+|[^\s]")
+MAX_MEMO = 1 << 16  # words
 _UNKNOWN_PENALTY = 10.0  # tokenizers' K_UNK_PENALTY
 
 
@@ -56,9 +57,9 @@ class UnigramTokenizer:
         for word in _PRE_TOKEN.findall(text):
             known = self._memo.get(word)
             if known is None:
-                known = self._memo[word] = self._best(word)
-                if len(self._memo) > 1 << 16:
+                if len(self._memo) >= MAX_MEMO:
                     self._memo.clear()
+                known = self._memo[word] = self._best(word)
             ids += known
         return ids
 
