@@ -23,7 +23,7 @@ HAN = "\u4e00-\u9fd5"  # jieba's own range
 MAX_TOKEN_CHARS = 64  # longer runs of letters are hashes and base64, not words
 
 _HAN_CHAR = re.compile(f"[{HAN}]")
-_TOKEN = re.compile(rf"[0-9]+(?:\.[0-9]+)+|[{HAN}]+|[^\W{HAN}]+")
+_TOKEN = re.compile(rf"[vV]?[0-9]+(?:\.[0-9]+)+|[{HAN}]+|[^\W{HAN}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ALNUM = re.compile(r"[0-9]+|[^\W\d_]+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+\Z")
@@ -159,7 +159,7 @@ def tokenise(text: str, segmenter: Segmenter) -> list[str]:
         if HAN[0] <= token[0] <= HAN[2]:
             tokens.extend(word for word in segmenter.for_search(token) if word not in STOP_WORDS)
         elif "." in token:
-            tokens.append(token)
+            tokens.append(token.lstrip("vV"))  # v0.6.3 is 0.6.3
         else:
             tokens.extend(_pieces(token))
     return tokens

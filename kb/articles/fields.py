@@ -38,11 +38,13 @@ def draft_of(issue: Found, remarks: list[Remark]) -> Draft:
     explicit = {section.role for part in issue.parts for section in part.walk()}
     backgrounds: list[Section] = []
     for part in issue.parts:
-        if part.role == "background":
+        if part.role in ("background", "impact", "summary", "progress") and not draft.cause and not draft.fix:
             backgrounds.append(part)
         _assign(part, _resolve(part, explicit, issue), draft, remarks, asked=issue.asked)
     _loose(issue, draft, explicit)
     _fill_symptom(draft, issue, backgrounds)
+    if not draft.symptom and draft.title:
+        draft.symptom = [Part(text=draft.title)]
     _fill_cause(draft, issue)
     _drop_waiting(draft, remarks)
     return draft
@@ -215,7 +217,7 @@ def _fill_symptom(draft: Draft, issue: Found, backgrounds: Sequence[Section]) ->
     for section in backgrounds:
         lines = [line for part in section.walk() for line in part.body]
         text = "\n".join(line.text for line in lines)
-        if (len(told) < 60 or "表现" in text) and is_problem(text):
+        if (len(told) < 60 or ("表现" in text and section.role == "background")) and is_problem(text):
             draft.symptom.insert(0, Part(lines))
 
 

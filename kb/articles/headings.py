@@ -76,21 +76,17 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
     """
     line = lines[n]
     text = line.text.strip()
-    if (
-        not text
-        or len(text) > _SHORT_EN
-        or line.text.startswith("    ")
-        or (_ITEM.match(line.text)
-        and not role_of(text))
-    ):
+    if not text or len(text) > _SHORT_EN or line.text.startswith("    "):
         return False
     role = role_of(text)
+    if _ITEM.match(line.text) and (not role or text[-1] in ":："):
+        return False
     before, after = _before(lines, n), _after(lines, n)
     if after is None:
         return False
     if not plain:
         alone = (n == 0 or lines[n - 1].kind != "text") and (n + 1 >= len(lines) or lines[n + 1].kind != "text")
-        return bool(role) and alone and role not in ("question", "toc") and len(text) <= 24
+        return bool(role) and alone and role not in ("faq", "toc") and len(text) <= 24
     if role:
         return before is None or before.kind != "text" or _complete(before) or len(text) <= 8
     if text[-1] in "?？":

@@ -19,7 +19,7 @@ from .sections import KEY_ROLES, Section
 __all__ = ["Found", "find_issues"]
 
 _HOISTED_FROM = frozenset(
-    ("theory", "background", "diagnosis", "timeline", "analysis", "impact", "environment", "progress", "question")
+    ("theory", "background", "diagnosis", "timeline", "analysis", "impact", "environment", "progress", "faq")
 )
 _SILENT = frozenset(("prevention", "summary", "related", "toc", "rejected", "verification", "theory", "confusable"))
 _SEVERAL = re.compile(
@@ -75,8 +75,6 @@ def _from_titles(node: Section, children: Sequence[Section]) -> list[Found]:
             found += _collect(child, child.title) if child.children else [_alone(child)]
         elif child.role not in _SILENT and any(inner.is_title for inner in child.children):
             found += _from_titles(child, child.children)
-    if found and node.role in ("", "question") and node.line is not None and not any(c.is_title for c in children):
-        return found
     if not found and node.line is not None and node.is_title:
         return [_alone(node)]
     return found

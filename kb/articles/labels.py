@@ -50,6 +50,8 @@ _SPECIFIC = (
     "diagnosis",
 )
 
+_MIXABLE = frozenset(("prevention", "summary", "related", "verification", "theory", "background", "progress", "impact"))
+
 
 def _words(table: dict[str, str], sep: str | None) -> dict[str, str]:
     words: dict[str, str] = {}
@@ -173,10 +175,9 @@ def _decide(roles: set[str]) -> str:
         return "symptom"
     if "cause" in roles:
         return "cause"
-    for role in _SPECIFIC:
-        if role in roles:
-            return role
-    return sorted(roles)[0]
+    if len(roles) > 1 and not roles <= _MIXABLE:
+        return ""
+    return next((role for role in _SPECIFIC if role in roles), sorted(roles)[0])
 
 
 _TOPIC = re.compile(

@@ -14,7 +14,27 @@ __all__ = ["pair", "words_of"]
 _ASCII_WORD = re.compile(r"[a-z][a-z0-9_]{2,40}")
 _CJK_RUN = re.compile(r"[\u4e00-\u9fff]{2,200}")
 _COMMON = frozenset(
-    ["the", "and", "for", "with", "not", "that", "this", "from", "are", "was", "can", "error", "issue", "problem", "fix", "solution", "cause", "when", "you"]
+    [
+        "the",
+        "and",
+        "for",
+        "with",
+        "not",
+        "that",
+        "this",
+        "from",
+        "are",
+        "was",
+        "can",
+        "error",
+        "issue",
+        "problem",
+        "fix",
+        "solution",
+        "cause",
+        "when",
+        "you",
+    ]
 )
 
 

@@ -24,6 +24,15 @@ _NO_ISSUES = re.compile(
     r"release notes?\b|changelog|what['’]s new|更新日志|发布说明|版本说明|发行说明|新版本发布|版本发布|\btutorial\b|教程|入门|getting started|quick ?start|快速开始|从零开始|手把手|walkthrough|roadmap|announc",
     re.IGNORECASE,
 )
+_GUIDE = re.compile(
+    r"^(?:how to (?:read|understand|interpret|write|choose|use)|understanding|an? (?:short |brief |quick |complete )?(?:guide|introduction|overview)|introduction to|anatomy of)\b|"
+    r": an? (?:\w+ )?(?:guide|introduction|primer|overview|tour)$|cheat ?sheet|一文读懂|一文看懂|科普|名词解释|命令大全|知识点",
+    re.IGNORECASE,
+)
+_LESSON = re.compile(
+    r"^(?:in this (?:tutorial|guide|lesson|post,? (?:we|you|i) will (?:build|learn|train))|this (?:tutorial|guide|lesson|release|version)|we are (?:happy|pleased|excited)|本(?:教程|课程|节课|版本)|在本教程|这篇教程)",
+    re.IGNORECASE,
+)
 _TROUBLE = re.compile(
     r"troubleshoot|faq|问题|报错|故障|排查|错误|踩坑|error|fail|issue(?! tracker)|解决", re.IGNORECASE
 )
@@ -48,9 +57,11 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
     opening = [
         line.text for line in [*root.body, *[l for s in everything[1:6] for l in s.body]] if line.kind == "text"
     ][:6]
-    found = [] if _tells_no_issue(title, opening) else find_issues(root, title)
-    if not found and not _tells_no_issue(title, opening):
-        found = [Found(title, root, [], [line for line in root.body])]
+    asked = any(section.role == "question" for section in everything)
+    silent = not asked and _tells_no_issue(title, opening)
+    found = [] if silent else find_issues(root, title)
+    if not found and not silent:
+        found = [Found(title, root, [], list(root.body))]
     drafts = []
     for issue in found:
         draft = draft_of(issue, remarks)
@@ -71,7 +82,9 @@ def _take_title(lines: list[Line], front_title: str, *, plain: bool) -> tuple[st
     if line.kind == "heading":
         text = line.heading_text
         alone = sum(mark.level <= line.level for mark in marks) == 1
-        if (not role_of(text) and (line.level == 1 or alone) and len(marks) > 1) or (line.level == 1 and len(marks) == 1):
+        if (not role_of(text) and (line.level == 1 or alone) and len(marks) > 1) or (
+            line.level == 1 and len(marks) == 1
+        ):
             return front_title or text, lines[:first] + lines[first + 1 :]
     elif (
         plain
@@ -98,9 +111,11 @@ def _drop_repeats(sections: list[Section], title: str, remarks: list[Remark]) ->
 
 
 def _tells_no_issue(title: str, opening: Sequence[str]) -> bool:
-    if _TROUBLE.search(title):
+    if _TROUBLE.search(title) and not _GUIDE.search(title):
         return False
-    return _NO_ISSUES.search(title) is not None or any(_NO_ISSUES.search(text[:120]) for text in opening[:1])
+    if _NO_ISSUES.search(title) or _GUIDE.search(title):
+        return True
+    return bool(opening) and _LESSON.search(opening[0][:200]) is not None
 
 
 def _is_record(issue: Found, draft: Draft) -> bool:

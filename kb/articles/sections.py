@@ -42,7 +42,76 @@ _INLINE_ROLES = KEY_ROLES | {
 }
 # Labels that, inside a line, mostly open an ordinary sentence of the section they stand in.
 _NOT_INLINE = frozenset(
-    ["注意", "提示", "说明", "结果", "建议", "步骤", "方法", "处理", "尝试", "介绍", "示例", "效果", "测试", "提醒", "配置", "方案", "修改", "验证一下", "操作步骤", "具体步骤", "check", "checks", "note", "notes", "tip", "tips", "warning", "warnings", "caution", "result", "results", "output", "message", "options", "option", "action", "method", "methods", "test", "testing", "expected", "update", "description", "overview", "context", "general", "answer", "log", "logs", "场景", "描述", "日志", "版本", "检查项", "示范", "技巧", "经验", "规范", "os", "hardware", "component", "components", "approach", "platform", "details", "intro", "about", "scenario"]
+    [
+        "注意",
+        "提示",
+        "说明",
+        "结果",
+        "建议",
+        "步骤",
+        "方法",
+        "处理",
+        "尝试",
+        "介绍",
+        "示例",
+        "效果",
+        "测试",
+        "提醒",
+        "配置",
+        "方案",
+        "修改",
+        "验证一下",
+        "操作步骤",
+        "具体步骤",
+        "check",
+        "checks",
+        "note",
+        "notes",
+        "tip",
+        "tips",
+        "warning",
+        "warnings",
+        "caution",
+        "result",
+        "results",
+        "output",
+        "message",
+        "options",
+        "option",
+        "action",
+        "method",
+        "methods",
+        "test",
+        "testing",
+        "expected",
+        "update",
+        "description",
+        "overview",
+        "context",
+        "general",
+        "answer",
+        "log",
+        "logs",
+        "场景",
+        "描述",
+        "日志",
+        "版本",
+        "检查项",
+        "示范",
+        "技巧",
+        "经验",
+        "规范",
+        "os",
+        "hardware",
+        "component",
+        "components",
+        "approach",
+        "platform",
+        "details",
+        "intro",
+        "about",
+        "scenario",
+    ]
 )
 
 
@@ -193,7 +262,9 @@ def build_tree(sections: list[Section], *, plain: bool) -> Section:
     """Nest the sections by level; guessed titles go above or below guessed labels, by which comes first."""
     if plain and _titles_hold_labels(sections):
         for section in sections:
-            if (section.is_title and section.level in (_TITLE_BELOW, _NUMBERED)) or (section.role not in KEY_ROLES and section.level == _BARE_LABEL and _closes_page(section.role)):
+            if (section.is_title and section.level in (_TITLE_BELOW, _NUMBERED)) or (
+                section.role not in KEY_ROLES and section.level == _BARE_LABEL and _closes_page(section.role)
+            ):
                 section.level = _TITLE_ABOVE
     root = sections[0]
     stack = [root]

@@ -13,7 +13,26 @@ __all__ = ["read_table"]
 _RULE = re.compile(r"[\s|:+-]{3,400}")
 _ESCAPED = "\\|"
 _FIRST = frozenset(
-    ["错误码", "错误代码", "状态码", "代码", "返回码", "错误", "code", "error", "code", "errorcode", "status", "status", "code", "exit", "code", "keyword", "关键字", "message"]
+    [
+        "错误码",
+        "错误代码",
+        "状态码",
+        "代码",
+        "返回码",
+        "错误",
+        "code",
+        "error",
+        "code",
+        "errorcode",
+        "status",
+        "status",
+        "code",
+        "exit",
+        "code",
+        "keyword",
+        "关键字",
+        "message",
+    ]
 )
 
 Row = tuple[str, str, Line]

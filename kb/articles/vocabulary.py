@@ -21,7 +21,7 @@ OWN_LABELS = {
 }
 
 # Roles. Of the first three a record is made; `analysis` is decided by its surroundings; the words of "" only fill.
-#   symptom cause fix | analysis background question answer | theory prevention diagnosis environment summary
+#   symptom cause fix | analysis background faq answer | theory prevention diagnosis environment summary
 #   verification impact progress rejected related toc tips confusable timeline
 
 PHRASES_ZH: dict[str, str] = {
@@ -119,7 +119,7 @@ PHRASES_ZH: dict[str, str] = {
         "时间线 时间轴 事件时间线 故障时间线 处理时间线 事故时间线 故障经过 事故经过 事故回顾 故障回顾 事件回顾"
     ),
     "confusable": "容易混淆 易混淆 易混淆问题 不要混淆 与其他问题的区别 区别 相似问题 类似问题",
-    "question": "常见问题 常见问题解答 常见疑问 疑问 问答 faq 答疑 常见问答",
+    "faq": "常见问题 常见问题解答 常见疑问 疑问 问答 faq 答疑 常见问答",
     "": (
         "的 与 和 及 以及 、 / & 或 可能 可能的 根本 根本性 主要 常见 常见的 技术 核心 原始 深入 深度 "
         "最终 官方 推荐 推荐的 完整 完整的 正确 相关 关键 可行 可行的 有效 有效的 实际 具体 详细 初步 "
@@ -138,7 +138,8 @@ PHRASES_EN: dict[str, str] = {
         "symptom|symptoms|symptom & impact|symptoms & impact|symptom and impact|problem|problems|issue|"
         "issues|error|errors|the error|error message|error messages|error log|error logs|error output|"
         "error text|full error|traceback|stack trace|describe the bug|bug description|describe the issue|"
-        "bug|what happened|what happens|what went wrong|what you see|what is this issue|"
+        "bug|what happened|what happens|what went wrong|what you see|what we saw|what i saw|what broke|"
+        "what failed|what we observed|what we noticed|what users reported|what is this issue|"
         "what is the issue|what users see|observable symptoms|observed behavior|observed behaviour|"
         "actual behavior|actual behaviour|current behavior|current behaviour|problem description|"
         "issue description|problem statement|problem background and error analysis|problem background|"
@@ -161,14 +162,15 @@ PHRASES_EN: dict[str, str] = {
         "fix|fixes|solution|solutions|resolution|resolutions|workaround|workarounds|work-around|remedy|"
         "remedies|remediation|how to fix|how to fix it|how to fix this|how to solve it|how to solve this|"
         "how to resolve|how to resolve it|how to solve|how do i fix it|fixing it|do this|do this instead|"
-        "what to do|what to do instead|what to do about it|what you can do|what fixed it|what worked|"
-        "step-by-step fix|step by step fix|correct usage|the right way|mitigation|mitigations|"
-        "corrective action|corrective actions|action|actions|actions taken|action taken|repair|answer|"
-        "recovery|recovery steps|how we fixed it|getting out of it|proposed fix|accepted answer|"
-        "accepted solution|resolving the issue|resolving the problem|to fix|to resolve|change to make|"
-        "the change|try this|options|approach|approaches|method|methods|steps to fix|steps to resolve|"
-        "patch|cure|remedial action|resolution steps|fix steps|solution steps|immediate action|"
-        "immediate actions|immediate fix"
+        "what to do|what to do instead|what to do about it|what you can do|what fixed it|what we changed|"
+        "what we did|what i did|what i changed|how we fixed them|how we solved it|how i fixed it|"
+        "what worked|step-by-step fix|step by step fix|correct usage|the right way|mitigation|"
+        "mitigations|corrective action|corrective actions|action|actions|actions taken|action taken|"
+        "repair|answer|recovery|recovery steps|how we fixed it|getting out of it|proposed fix|"
+        "accepted answer|accepted solution|resolving the issue|resolving the problem|to fix|to resolve|"
+        "change to make|the change|try this|options|approach|approaches|method|methods|steps to fix|"
+        "steps to resolve|patch|cure|remedial action|resolution steps|fix steps|solution steps|"
+        "immediate action|immediate actions|immediate fix"
     ),
     "analysis": (
         "analysis|problem analysis|error analysis|issue analysis|diagnosis|technical analysis|"
@@ -251,7 +253,7 @@ PHRASES_EN: dict[str, str] = {
     "confusable": (
         "not to be confused with|similar errors|similar problems|differences|do not confuse with|often confused with"
     ),
-    "question": ("faq|faqs|frequently asked questions|common questions|questions|q&a|q & a|questions and answers"),
+    "faq": ("faq|faqs|frequently asked questions|common questions|questions|q&a|q & a|questions and answers"),
     "": (
         "the|a|an|of|and|&|or|/|your|this|that|is|it|for|to|possible|likely|common|main|primary|most|"
         "quick|alternative|alternatives|recommended|suggested|proposed|official|temporary|permanent|"

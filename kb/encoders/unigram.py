@@ -45,7 +45,7 @@ class UnigramTokenizer:
         self._ids = dict(zip(pieces, range(len(pieces)), strict=True))
         self._unknown = int(arrays["unknown"][0])
         self._unknown_score = min(self._scores) - _UNKNOWN_PENALTY
-        self._longest = max(map(len, pieces))
+        self._longest, self._longest_han = arrays["longest"].tolist()
         self._memo: dict[str, list[int]] = {}
 
     def encode(self, text: str) -> list[int] | None:
@@ -66,6 +66,7 @@ class UnigramTokenizer:
     def _best(self, word: str) -> list[int]:
         """The most probable split of one pre-token; neighbouring unknown characters are one unknown token."""
         ids, scores, size = self._ids, self._scores, len(word)
+        longest = self._longest_han if word[0] >= _HAN[0] else self._longest
         best: list[float | None] = [0.0] + [None] * size
         origin = [(0, 0)] * (size + 1)  # where the best piece that ends here starts, and its number
         for start in range(size):
@@ -73,7 +74,7 @@ class UnigramTokenizer:
             if base is None:
                 continue  # cannot happen: every single character has at least the unknown token
             alone = False
-            for end in range(start + 1, min(size, start + self._longest) + 1):
+            for end in range(start + 1, min(size, start + longest) + 1):
                 number = ids.get(word[start:end])
                 if number is None:
                     continue
@@ -110,5 +111,7 @@ def pack(tokenizer_json: bytes) -> bytes:
         "pieces": np.frombuffer("\n".join(pieces).encode("utf-8"), np.uint8),
         "scores": np.array([score for _, score in model["vocab"]], np.float64),
         "unknown": np.array([model["unk_id"]], np.int32),
+        # No piece is longer, nor, second, one that begins with a Han character: how far the lattice need be looked at.
+        "longest": np.array([max(map(len, pieces)), max((len(p) for p in pieces if p >= _HAN[0]), default=1)], np.int32),
     }
     return dump(arrays)
