@@ -1,0 +1,24 @@
+.PHONY: test lint check bench crash ci
+
+test:            ## the default tests, under a minute
+	pytest
+
+lint:            ## style and types
+	ruff check .
+	ruff format --check .
+	mypy
+
+check: lint test ## what a commit should pass
+	kb check
+	python scripts/check_docs.py
+
+bench:           ## the figures in the README
+	python scripts/cold_start.py
+	python scripts/bench_build.py
+	python scripts/fit_ranking.py
+
+crash:           ## kill, fill up and break a real build at every step (needs strace)
+	python scripts/crash.py
+
+ci:              ## all of it, from a clean checkout
+	bash .ci/run

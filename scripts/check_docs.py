@@ -1,0 +1,99 @@
+"""Do the docs tell the truth that can be checked? Exits with 1 and a list when they do not.
+
+- README.md and README.zh.md are twins: the same sections at the same levels, the same code blocks but for comments.
+- Every relative link leads to a file.
+- Every `kb ...` line in a code block names a command and options that exist.
+- Every command has a help text.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from kb.cli import cli
+
+ROOT = Path(__file__).parent.parent
+TWINS = ("README.md", "README.zh.md")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return [body for name, body in FENCE.findall(text) if name == language]
+
+
+def commands(body: str) -> list[str]:
+    lines = [line.split("  #")[0].strip() for line in body.splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def twins() -> list[str]:
+    first, second = ((ROOT / name).read_text("utf-8") for name in TWINS)
+    wrong = []
+
+    def heads(text: str) -> list[int]:
+        return [len(line.split(" ")[0]) for line in FENCE.sub("", text).splitlines() if re.match("#{1,4} ", line)]
+
+    if heads(first) != heads(second):
+        wrong.append(f"{TWINS[1]}: its sections are not those of {TWINS[0]}")
+    for language in ("bash", "python", "json"):
+        one, other = ([commands(body) for body in blocks(text, language)] for text in (first, second))
+        if one != other:
+            wrong.append(f"{TWINS[1]}: its {language} blocks are not those of {TWINS[0]}")
+    return wrong
+
+
+def links(path: Path) -> list[str]:
+    text = FENCE.sub("", path.read_text("utf-8"))
+    return [f"{path.name}: no file {target}" for target in LINK.findall(text) if not (path.parent / target).exists()]
+
+
+def usage(path: Path) -> list[str]:
+    wrong = []
+    for body in blocks(path.read_text("utf-8"), "bash"):
+        for line in commands(body):
+            for part in re.split(r"\||&&|;", line):
+                if not re.match(r"\s*(\S*/)?kb\s", part):
+                    continue
+                try:
+                    words = shlex.split(part, comments=True)[1:]
+                except ValueError:
+                    continue
+                name = next((word for word in words if not word.startswith("-")), None)
+                command = cli.commands.get(name) if name else cli
+                if command is None:
+                    wrong.append(f"{path.name}: there is no command {name!r}: {line}")
+                    continue
+                known = {option for parameter in command.params for option in parameter.opts} | {"-h", "--help", "-"}
+                wrong += [
+                    f"{path.name}: {name} has no option {word!r}: {line}"
+                    for word in words
+                    if word.startswith("-") and word.split("=")[0] not in known
+                ]
+    return wrong
+
+
+def helps() -> list[str]:
+    return [f"kb {name} has no help" for name, command in cli.commands.items() if not command.help] + [
+        f"kb {name} {option.name} has no help"
+        for name, command in cli.commands.items()
+        for option in command.params
+        if isinstance(option, click.Option) and not option.help
+    ]
+
+
+def main() -> int:
+    wrong = twins() + helps()
+    for path in sorted(ROOT.glob("*.md")):
+        wrong += links(path) + usage(path)
+    print("\n".join(wrong) if wrong else "the docs agree with the program")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
