@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["error_lines", "has_error", "is_command", "is_error_line", "quoted", "quoted_errors"]
+__all__ = ["error_lines", "has_error", "is_command", "is_error_line", "opens_with_error", "quoted", "quoted_errors"]
 
 _MAX_LINE = 2000
 
@@ -90,6 +90,15 @@ def is_error_line(line: str) -> bool:
     return bool(_LEVEL.match(text) or _PREFIX.match(text) or _SAYING.search(text))
 
 
+def opens_with_error(line: str) -> bool:
+    """The line begins as programs begin their messages: an exception's name, `error:`, `fatal:`."""
+    head = line.strip()[:120]
+    found = _EXCEPTION.search(head)
+    return bool(found and " " not in head[: found.start()].strip("[]0-9: ")) or bool(
+        _LEVEL.match(head) or _PREFIX.match(head)
+    )
+
+
 def is_command(line: str) -> bool:
     """A line somebody typed, rather than one a program printed."""
     return _COMMAND.match(line.strip()[:_MAX_LINE]) is not None
@@ -116,7 +125,8 @@ _WORDS = re.compile(r"[A-Za-z]{2,}")
 # What stands before a message in a sentence: the text after it is the message.
 _ANNOUNCED = re.compile(
     r"(?:报错|报|提示|错误信息|错误信息为|抛出|出现|显示|输出|返回|日志为|\b(?:fails? with|failed with|error is|error was|raises|throws|"
-    r"reports|prints|says|error message(?: is)?|message|crash(?:es|ed) with|exits? with|dies with|stops with|aborts with))"
+    r"reports|prints|says|error message(?: is)?|message|crash(?:es|ed) with|exits? with|dies with|stops with|aborts with|returned|returns|"
+    r"shows|showed|got|get|receive|received|saying|threw|throws|logged|printed|ended with|ends with|fails on|error))"
     r"(?:了|为|如下|是|以下错误|错误)?[:：]?\s{0,3}$",
     re.IGNORECASE,
 )
@@ -149,4 +159,4 @@ def quoted_errors(sentence: str) -> list[str]:
 
 def _is_message(value: str) -> bool:
     """Words, as a program prints them; not an option, a path or a command."""
-    return len(_WORDS.findall(value)) >= 2 and " " in value and not is_command(value) and not value.startswith("-")
+    return len(_WORDS.findall(value)) >= 3 and " " in value and not is_command(value) and not value.startswith("-")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..errorlines import error_lines, is_command, is_error_line, quoted_errors
+from ..errorlines import error_lines, is_command, is_error_line, opens_with_error, quoted_errors
 from .draft import Part
+from .headings import looks_like_code
 from .lines import Line
 
 __all__ = ["errors_in"]
@@ -21,38 +22,60 @@ def errors_in(title: str, symptom: Sequence[Part]) -> list[str]:
     """Lines of fences, quotes and inline code, and sentences that are one message; each once, in order."""
     found: list[str] = []
     for part in symptom:
-        if part.text:
-            found += _in_prose(part.text)
-            continue
-        fence: list[Line] = []
-        for line in [*part.lines, Line(0, "", "blank")]:
-            if line.kind == "code":
-                fence.append(line)
-                continue
-            if fence and (line.kind != "blank" or line.no == 0):
-                found += _in_fence([code.text for code in fence])
-                fence = []
-            if line.kind in ("text", "heading", "html"):
-                found += _in_prose(line.text)
+        found += _in_prose(part.text) if part.text else _in_lines(part.lines)
     found += _in_prose(title)
     kept = [text[:_MAX_CHARS] for text in dict.fromkeys(text.strip() for text in found) if len(text) >= 4]
     return kept[:_MAX_ERRORS]
 
 
-def _in_fence(texts: list[str]) -> list[str]:
+def _in_lines(lines: Sequence[Line]) -> list[str]:
+    found: list[str] = []
+    fence: list[str] = []
+    before = ""
+    in_message = False
+    for line in lines:
+        if line.kind == "code":
+            fence.append(line.text)
+            continue
+        if fence and line.kind != "blank":
+            found += _in_fence(fence, announced=_announces(before))
+            fence = []
+        text = line.text.strip()
+        if line.kind in ("text", "heading", "html") and text:
+            message = _is_printed(text, announced=_announces(before), after_message=in_message)
+            found += [text.strip("*` ")] if message else _in_prose(text)
+            in_message = message
+        if text and line.kind != "fence":
+            before = text
+    return found + (_in_fence(fence, announced=_announces(before)) if fence else [])
+
+
+def _announces(text: str) -> bool:
+    return text.endswith((":", "："))
+
+
+def _is_printed(text: str, *, announced: bool, after_message: bool) -> bool:
+    """A line of prose form that a program printed: English on a page that tells it in Chinese, or after a colon."""
+    if not text.isascii() or text.startswith(("- ", "* ", "> ")) or len(text) > _MAX_CHARS:
+        return False
+    if is_error_line(text):
+        return announced or after_message or opens_with_error(text) or not text.endswith(".")
+    return announced and len(_WORD.findall(text)) >= 3 and not is_command(text) and not looks_like_code(text)
+
+
+def _in_fence(texts: list[str], *, announced: bool) -> list[str]:
     """The error lines of a fence; of a short one without any, what the program printed."""
     lines = error_lines("\n".join(texts))
     if lines:
         return lines
-    printed = [text.strip() for text in texts if text.strip() and not is_command(text) and not _FRAMES.match(text)]
-    return printed if 0 < len(printed) <= 3 and all(len(_WORD.findall(text)) >= 2 for text in printed) else []
+    printed = [text.strip() for text in texts if text.strip() and not _FRAMES.match(text) and not looks_like_code(text)]
+    short = 0 < len(printed) <= (4 if announced else 2)
+    return printed if short and all(len(_WORD.findall(text)) >= 2 for text in printed) else []
 
 
 def _in_prose(text: str) -> list[str]:
     stripped = text.strip().lstrip("-*•># ").strip()
     found = quoted_errors(stripped)
-    if not found and stripped.isascii() is False:
-        return found
-    if not found and is_error_line(stripped) and len(stripped) < 400 and not stripped.endswith("."):
+    if not found and _is_printed(stripped, announced=False, after_message=False):
         found.append(stripped.strip("*` "))
     return found

@@ -37,6 +37,9 @@ def draft_of(issue: Found, remarks: list[Remark]) -> Draft:
     draft = Draft(title=_one_line(issue.title), first=min(numbers, default=1), last=max(numbers, default=1))
     explicit = {section.role for part in issue.parts for section in part.walk()}
     backgrounds: list[Section] = []
+    replies = [part for part in issue.parts if part.role == "reply"]
+    for part in _useful(replies):
+        _sort(part.body, draft, mode="answer")
     for part in issue.parts:
         if part.role in ("background", "impact", "summary", "progress") and not draft.cause and not draft.fix:
             backgrounds.append(part)
@@ -97,6 +100,21 @@ def _assign(
             _assign(child, role, draft, remarks, asked=asked, nested=True)
 
 
+def _useful(replies: Sequence[Section]) -> Iterable[Section]:
+    """Replies that explain or cure; not questions back, thanks, or advice the next reply calls useless."""
+    for n, reply in enumerate(replies):
+        text = "\n".join(line.text for line in reply.body if line.kind == "text")
+        after = "\n".join(line.text for line in replies[n + 1].body) if n + 1 < len(replies) else ""
+        asks = all(piece.strip().endswith(("?", "？")) for piece in sentences(text))
+        if (
+            not asks
+            and not _USELESS.search(text)
+            and not _USELESS.search(after)
+            and (is_cause(text) or is_action(text))
+        ):
+            yield reply
+
+
 def _without_useless(lines: Sequence[Line]) -> list[Line]:
     """A fix without the sentences that say a thing did not help."""
     kept: list[Line] = []
@@ -128,7 +146,11 @@ def _loose(issue: Found, draft: Draft, explicit: set[str]) -> None:
         if not explicit & {"fix", "cause+fix", "symptom+fix"}:
             draft.fix += split.fix
     else:
-        _sort(lines, draft, mode="answer" if issue.asked and not _starts_with_problem(lines) else "body")
+        _sort(
+            lines,
+            draft,
+            mode="answer" if issue.answered or (issue.asked and not _starts_with_problem(lines)) else "body",
+        )
 
 
 def _starts_with_problem(lines: Sequence[Line]) -> bool:

@@ -9,7 +9,7 @@ from ..errorlines import is_command, is_error_line
 from .labels import read_label, role_of, split_ordinal
 from .lines import Line
 
-__all__ = ["is_bare_heading", "looks_like_code", "question_or_answer", "unmark_commands"]
+__all__ = ["is_bare_heading", "is_reply", "looks_like_code", "question_or_answer", "unmark_commands"]
 
 _Q = re.compile(
     r"\s{0,8}(?:[>#*+•-]{1,6}\s{0,3})?(?:\*\*|__)?\s?(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|问)\s?[#＃]?\d{0,3}\s?[:：.、)]|(?:Q|Question)\s?\d{1,3}\s|(?:提问|问题)\s?[:：](?=.{0,200}[?？]))(?!\d)\s{0,3}",
@@ -17,6 +17,11 @@ _Q = re.compile(
 )
 _A = re.compile(
     r"\s{0,8}(?:[>#*+•-]{1,6}\s{0,3}){0,2}(?:\*\*|__)?\s?(?:【(?:答|回答|解答|答案|A)】|(?:A|Answer|答|回答|解答)\s?\d{0,3}\s?[:：])(?:\*\*|__)?\s{0,3}",
+    re.IGNORECASE,
+)
+_REPLY = re.compile(
+    r"[\s>*#_@\[-]{0,8}[\w.-]{1,40}[\]*_]{0,3}\s?(?:[(（\[][\w ,/]{1,40}[)）\]]\s?)?(?:commented|replied|wrote|answered|评论|回复|发表)(?:于|了|道)?"
+    r"(?:\s.{0,60})?[:：]?\s{0,4}$",
     re.IGNORECASE,
 )
 _CLOSED = re.compile(r"[。.;；:：!！?？…|}\])）】\"”>,、~～]\s{0,4}$")
@@ -42,6 +47,11 @@ def question_or_answer(text: str) -> tuple[str, str] | None:
     if found and text[found.end() :].strip(" *"):
         return "question", text[found.end() :].strip().removeprefix("**").strip("*_ ").strip()
     return None
+
+
+def is_reply(text: str) -> bool:
+    """The line that opens a comment of an issue thread."""
+    return _REPLY.match(text[:120]) is not None
 
 
 def looks_like_code(text: str) -> bool:

@@ -39,7 +39,11 @@ class Found:
     loose: list[Line] = field(default_factory=list)
     """lines under the title, before any label"""
     asked: bool = False
-    """the title is a question or a complaint, and what follows answers it"""
+    """the title is a question or a complaint, and what follows may answer it"""
+    tabled: bool = False
+    """a row of a table of errors"""
+    answered: bool = False
+    """it does: the page asks and answers"""
 
 
 def find_issues(root: Section, title: str) -> list[Found]:
@@ -55,6 +59,9 @@ def _collect(node: Section, title: str) -> list[Found]:
     paired = _paired(node, children, title)
     if paired:
         return paired
+    shared = _shared_fix(labels, titles)
+    if shared:
+        return shared
     groups = _groups(children)
     found: list[Found] = []
     for place, group in enumerate(groups):
@@ -68,11 +75,36 @@ def _collect(node: Section, title: str) -> list[Found]:
     return found + inner
 
 
+def _shared_fix(labels: Sequence[Section], titles: Sequence[Section]) -> list[Found]:
+    """Several titles that each tell a problem, and after them one fix for all."""
+    if len(titles) < 2 or any(label.role != "fix" for label in labels) or any(_has_fix(child) for child in titles):
+        return []
+    last = max(child.line.no for child in titles if child.line is not None)
+    told = [child for child in titles if is_problem(child.title + "\n" + _text(child))]
+    if len(told) < 2 or any(label.line is None or label.line.no < last for label in labels):
+        return []
+    found = []
+    for child in told:
+        issue = next(iter(_collect(child, child.title)), None) if child.children else _alone(child)
+        if issue is not None:
+            issue.parts = [*issue.parts, *labels]
+            found.append(issue)
+    return found
+
+
+def _has_fix(section: Section) -> bool:
+    return any(part.role in ("fix", "cause+fix", "symptom+fix", "answer") for part in section.walk())
+
+
 def _from_titles(node: Section, children: Sequence[Section]) -> list[Found]:
     found: list[Found] = []
+    faq = node.role == "faq" or sum(child.title.rstrip("*_ ").endswith(("?", "？")) for child in children) >= 2
     for child in children:
         if child.is_title:
-            found += _collect(child, child.title) if child.children else [_alone(child)]
+            issues = _collect(child, child.title) if child.children else [_alone(child)]
+            for issue in issues if faq else ():
+                issue.asked = issue.answered = True
+            found += issues
         elif child.role not in _SILENT and any(inner.is_title for inner in child.children):
             found += _from_titles(child, child.children)
     if not found and node.line is not None and node.is_title:
@@ -83,7 +115,8 @@ def _from_titles(node: Section, children: Sequence[Section]) -> list[Found]:
 def _alone(node: Section) -> Found:
     """A title with text and no labels: perhaps an issue; the record is refused later when nothing speaks for it."""
     lines = [line for section in node.walk() for line in _with_head(section, top=node)]
-    return Found(node.title, node, [], lines, asked=node.role == "question" or _is_complaint(node.title))
+    question = node.role == "question" or node.title.endswith(("?", "？"))
+    return Found(node.title, node, [], lines, asked=question or _is_complaint(node.title), answered=question)
 
 
 def _with_head(section: Section, *, top: Section) -> list[Line]:

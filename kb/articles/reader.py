@@ -62,12 +62,16 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
     found = [] if silent else find_issues(root, title)
     if not found and not silent:
         found = [Found(title, root, [], list(root.body))]
-    drafts = []
-    for issue in found:
-        draft = draft_of(issue, remarks)
+    pairs = [(issue, draft_of(issue, remarks)) for issue in found]
+    for _, draft in pairs:
         draft.errors = errors_in(draft.title, draft.symptom)
-        if _is_record(issue, draft):
-            drafts.append(draft)
+    accepted = [_is_record(issue, draft) for issue, draft in pairs]
+    # Among issues, what has a symptom and a fix under labels of their own is one too, whatever its words.
+    drafts = [
+        draft
+        for (issue, draft), good in zip(pairs, accepted, strict=True)
+        if good or (any(accepted) and _is_labelled(issue))
+    ]
     _remark_rest(everything, drafts, remarks)
     return title, drafts, remarks, opening
 
@@ -124,14 +128,19 @@ def _is_record(issue: Found, draft: Draft) -> bool:
     symptom = "\n".join(part.render() for part in draft.symptom)
     if not draft.symptom and not draft.title:
         return False
-    if is_question_only(draft.title) and issue.asked:
+    if is_question_only(draft.title) and issue.asked and not issue.tabled:
         return False
-    wrong = bool(draft.errors) or is_problem(draft.title) or is_problem(symptom)
+    wrong = issue.tabled or bool(draft.errors) or is_problem(draft.title) or is_problem(symptom)
     if not wrong:
         return False
     if issue.parts:
         return bool(draft.cause or draft.fix or "symptom" in labelled)
     return bool(draft.fix) and (issue.asked or bool(draft.symptom))
+
+
+def _is_labelled(issue: Found) -> bool:
+    roles = {section.role for part in issue.parts for section in part.walk()}
+    return "fix" in roles and ("symptom" in roles or "cause" in roles)
 
 
 def _remark_rest(sections: Sequence[Section], drafts: Sequence[Draft], remarks: list[Remark]) -> None:

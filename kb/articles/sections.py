@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errorlines import is_error_line
-from .headings import is_bare_heading, question_or_answer
+from .headings import is_bare_heading, is_reply, question_or_answer
 from .labels import bare, read_label, role_of
 from .lines import Line
 from .numbered import numbered_titles
@@ -23,6 +23,7 @@ __all__ = ["KEY_ROLES", "Section", "build_tree", "flat_sections"]
 KEY_ROLES = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis", "answer"))
 
 # Depth by kind; marked headings take 10 to 60.
+_REPLY = 5
 _TITLE_ABOVE, _BARE_LABEL, _TITLE_BELOW, _QUESTION, _NUMBERED, _BOLD_TITLE, _BOLD_LABEL, _ANSWER, _INLINE = (
     61, 63, 64, 65, 66, 67, 68, 75, 80,
 )  # fmt: skip
@@ -171,6 +172,8 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
 
 def _open(lines: Sequence[Line], n: int, *, plain: bool, titles: dict[int, str]) -> Section | None:
     line = lines[n]
+    if line.kind in ("heading", "text") and is_reply(line.text):
+        return Section(_REPLY, "reply", line.text.strip(), line)
     if line.kind == "heading":
         return _from_heading(line)
     if line.kind != "text":
@@ -193,7 +196,7 @@ def _open(lines: Sequence[Line], n: int, *, plain: bool, titles: dict[int, str])
         if section is not None:
             return section
     if is_bare_heading(lines, n, plain=plain):
-        role = role_of(text)
+        role = role_of(text) or (label.role if label and label.role != "topic" else "")
         return Section(_BARE_LABEL if role else _TITLE_BELOW, role, text.strip(), line)
     return None
 
@@ -266,6 +269,9 @@ def build_tree(sections: list[Section], *, plain: bool) -> Section:
                 section.role not in KEY_ROLES and section.level == _BARE_LABEL and _closes_page(section.role)
             ):
                 section.level = _TITLE_ABOVE
+        _share_last_fix(sections)
+    if plain:
+        _level_by_ordinal(sections)
     root = sections[0]
     stack = [root]
     for section in sections[1:]:
@@ -280,6 +286,28 @@ def build_tree(sections: list[Section], *, plain: bool) -> Section:
         stack[-1].children.append(section)
         stack.append(section)
     return root
+
+
+def _level_by_ordinal(sections: list[Section]) -> None:
+    """`一、问题描述 … 三、safetensors 格式`: one run of ordinals, one level."""
+    counted = [s for s in sections if s.line is not None and _CJK_ORDINAL.match(s.line.text.strip())]
+    if any(s.role in KEY_ROLES and s.level == _BARE_LABEL for s in counted):
+        for section in counted:
+            if section.level == _TITLE_BELOW:
+                section.level = _BARE_LABEL
+
+
+_CJK_ORDINAL = re.compile(r"[一二三四五六七八九十]{1,3}、")
+
+
+def _share_last_fix(sections: list[Section]) -> None:
+    """A fix after the last of several titles, none of which has its own, is for all of them."""
+    titles = [n for n, s in enumerate(sections) if s.level == _TITLE_ABOVE and s.is_title]
+    fixes = [n for n, s in enumerate(sections) if s.role in ("fix", "cause+fix", "symptom+fix")]
+    if len(titles) >= 2 and fixes and fixes[0] > titles[-1] and sections[fixes[0]].level == _BARE_LABEL:
+        for section in sections[fixes[0] :]:
+            if section.level == _BARE_LABEL:
+                section.level = _TITLE_ABOVE
 
 
 def _closes_page(role: str) -> bool:
