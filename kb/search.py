@@ -30,6 +30,7 @@ MAX_K = 100
 _CANDIDATES = 60  # from each half; the right record is among them or nowhere
 _CLOSE_LOOK = 20  # of these, how many have their error lines compared
 _MAX_TERMS = 400  # of a long log, those that tell most
+_MATCHED_TERMS = 5
 _PROBE_COSINE = 0.999
 
 
@@ -198,13 +199,23 @@ class KnowledgeBase:
     def _matched(self, query: Query, row: int, terms: Sequence[str]) -> tuple[str, ...]:
         """The record's error lines that the question repeats, then the shared terms that tell most."""
         store = self._store
-        asked = " ".join(store.tokenise(query.text[:4000]))
-        record = store.records([row])[0]
-        whole = [line for line in record.errors if (words := " ".join(store.tokenise(line))) and words in asked]
+        asked = _spaced(store.tokenise(query.text[:4000]))
+        whole: list[str] = []
+        said = ""
+        for line in sorted(store.records([row])[0].errors, key=len, reverse=True):
+            words = _spaced(store.tokenise(line))
+            if words.strip() and words in asked and words not in said:
+                whole.append(line)
+                said += words
         weights = store.weights(terms, [row])[0]
         order = np.argsort(-weights, kind="stable")
-        words = [terms[i] for i in order if weights[i] > 0]
-        return tuple([*whole[:2], *words[: 5 - min(len(whole), 2)]])
+        shared = [terms[i] for i in order if weights[i] > 0 and _spaced([terms[i]]) not in said]
+        return tuple([*whole[:2], *shared[:_MATCHED_TERMS]])
+
+
+def _spaced(terms: Sequence[str]) -> str:
+    """Terms as one string in which a run of terms is a substring."""
+    return "".join(f" {term} " for term in terms)
 
 
 def _telling_terms(store: Store, text: str) -> list[str]:
