@@ -6,7 +6,6 @@ Queries and passages are encoded with the prompts that the model itself brings (
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,10 +38,11 @@ class TransformerEncoder:
                 f"the encoder {name!r} cannot be loaded: {error}",
                 hint="give a folder, or a model that is in the local cache; HF_HUB_OFFLINE=1 forbids the network",
             ) from error
-        dim = self._model.get_sentence_embedding_dimension()
+        old, new = "get_sentence_embedding_dimension", "get_embedding_dimension"  # calling the old one warns
+        dim = getattr(self._model, new if hasattr(self._model, new) else old)()
         if dim is None:
             raise EncoderUnavailable(f"the encoder {name!r} does not tell its dimension")
-        self.name = str(Path(name).resolve()) if os.path.isdir(name) else name
+        self.name = str(Path(name).resolve()) if Path(name).is_dir() else name
         self.dim = int(dim)
         self.revision = _revision(name)
 
@@ -50,11 +50,13 @@ class TransformerEncoder:
         """(len(texts), dim) float32, rows of norm 1 (0: no known token)."""
         if not texts:
             return np.zeros((0, self.dim), np.float32)
+        texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]  # no lone surrogates
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
-        vectors = np.asarray(encode(list(texts), convert_to_numpy=True, show_progress_bar=False), np.float32)
+        vectors = np.asarray(encode(texts, convert_to_numpy=True, show_progress_bar=False), np.float32)
         vectors = np.nan_to_num(vectors, nan=0.0, posinf=0.0, neginf=0.0)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.divide(vectors, norms, out=vectors, where=norms > 0)
+        np.divide(vectors, norms, out=vectors, where=norms > 0)
+        return vectors
 
 
 def _revision(name: str) -> str:
