@@ -46,6 +46,8 @@ def draft_of(issue: Found, remarks: list[Remark]) -> Draft:
         _assign(part, _resolve(part, explicit, issue), draft, remarks, asked=issue.asked)
     _loose(issue, draft, explicit)
     _fill_symptom(draft, issue, backgrounds)
+    if issue.tabled and issue.title.strip("` ").isascii() and " " in issue.title:
+        draft.errors = [issue.title.strip("` ")]
     if not draft.symptom and draft.title:
         draft.symptom = [Part(text=draft.title)]
     _fill_cause(draft, issue)
@@ -239,7 +241,9 @@ def _fill_symptom(draft: Draft, issue: Found, backgrounds: Sequence[Section]) ->
     for section in backgrounds:
         lines = [line for part in section.walk() for line in part.body]
         text = "\n".join(line.text for line in lines)
-        if (len(told) < 60 or ("表现" in text and section.role == "background")) and is_problem(text):
+        if (len(told) < 60 or not is_problem(told) or ("表现" in text and section.role == "background")) and is_problem(
+            text
+        ):
             draft.symptom.insert(0, Part(lines))
 
 

@@ -35,11 +35,12 @@ _OPENING = re.compile(
     r"以上就是(?:本|全部|今天)|想系统学习|Last (?:updated|modified|reviewed)|Updated (?:on )?[A-Z][a-z]{2,8} \d|Published|Posted (?:on|by|in)|Written by|By [A-Z][a-z]+ [A-Z][a-z]+\s?$|"
     r"Part of:|Tags?:|Categories:|Filed under|Home [>/›»|]|Docs [>/›»]|Knowledge ?base [>/›»]|Related (?:articles|posts|topics)\s?:?\s?$|Next(?: article| page)?[:：]|Previous(?: article| page)?[:：]|"
     r"← |→ |« |» |Table of contents\s?$|On this page\s?$|In this article\s?$|Comments? \(\d|\d{1,4} comments?\s?$|Share\s?$|Print\s?$|import \S{1,60} from ['\"]|"
+    r"[\w.-]{2,40}/[\w.-]{2,60} ?(?:·|»|›|\|) ?(?:Issues?|Pull|Discussions?)|(?:Open|Closed|Merged|Solved) ?· ?|(?:[*_]{2}[A-Z]\w{2,20}:[*_]{2} ?[^*·|\n]{1,60}[·|] ?){1,9}|"
     r"[\w ]{1,40} opened this issue|Labels?:\s)"
 )
 _CARD = re.compile(
-    r"(?:Python|Jinja|Dockerfile|TypeScript|JavaScript|TSX|C\+\+|Java|Go|Rust|Jupyter Notebook|Shell|HTML|Vue|C|Cuda|Markdown|"
-    r"Kotlin|Swift|Dart|Ruby|PHP|C#)?0\d{1,2}(?:- [A-Z]\S.{0,500})?$"
+    r"(?:(?:Python|Jinja|Dockerfile|TypeScript|JavaScript|TSX|C\+\+|Java|Go|Rust|Jupyter Notebook|Shell|HTML|Vue|C|Cuda|"
+    r"Markdown|Kotlin|Swift|Dart|Ruby|PHP|C#|Cangjie)|[\u4e00-\u9fff。！~）”])0\d{1,2}(?:- [A-Z]\S.{0,500})?$"
 )
 _DOUBLED = re.compile(r"(?:^|(?<=[。！!?？.…]))\s?(?:- )?[A-Z]?([A-Za-z][\w.+\-]{2,60}?)\s?\1")
 _TAIL_OPENING = re.compile(
@@ -101,12 +102,8 @@ def _tail(lines: Sequence[Line]) -> int:
 
 
 def _is_card(text: str) -> bool:
-    return (
-        len(text) > 24
-        and text[-1:].isdigit()
-        and _CARD.search(text[-520:]) is not None
-        and (_DOUBLED.search(text[:4000]) is not None or not text[-4:].strip("0123456789").isspace())
-    )
+    """An advertised project: a description that ends in its language and a counter, `...模型。Python00`."""
+    return len(text) > 24 and text[-1:].isdigit() and _CARD.search(text[-520:]) is not None
 
 
 def _card_start(text: str) -> int:

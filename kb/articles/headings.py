@@ -32,6 +32,9 @@ _CODE_SHAPE = re.compile(
     r"[{};\\]$|^[})\]]+[,;]?$|^\w[\w.]{0,60}\s?=\s?\S|^\w[\w.]{0,80}\(.{0,200}\)?[,:]?$|^--?\w[\w-]{0,40}(?:[ =]\S{1,60})?(?: \\)?$|^@\w|^<[/\w][^>]{0,200}>$|^\[[\w.-]{1,40}\]$|^[\w.-]{1,40}:\s?[\w./'\"{\[-]{0,60}$|"
     r"^(?:from|import|def|class|return|if|for|with|const|let|var|public|private|FROM|RUN|ENV|COPY)\s\S"
 )
+_OPEN_END = re.compile(
+    r"(?:提示|如下|报|为|是|显示|执行|将|把|的|和|在|出现|输出|例如|比如|以及|或|\b(?:the|a|of|to|and|or|with|by|is|in))$"
+)
 _SHORT_ZH, _SHORT_EN, _WORDS_EN = 40, 90, 14
 
 
@@ -114,6 +117,8 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
 
 
 def _fits(title: str) -> bool:
+    if _OPEN_END.search(title):
+        return False
     if _CJK.search(title):
         return 4 <= len(title) <= _SHORT_ZH and not any(mark in title for mark in "，,。；;")
     words = title.split()

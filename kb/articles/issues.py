@@ -66,9 +66,9 @@ def _collect(node: Section, title: str) -> list[Found]:
     found: list[Found] = []
     for place, group in enumerate(groups):
         loose = node.body if place == 0 else []
-        found.append(
-            Found(_title(node, title, group, place, len(groups)), node, group, loose, asked=node.role == "question")
-        )
+        heading = _title(node, title, group, place, len(groups))
+        tabled = node.is_title and not node.marked
+        found.append(Found(heading, node, group, loose, asked=node.role == "question", tabled=tabled))
     inner = [issue for child in titles if _stands_alone(child) for issue in _collect(child, child.title)]
     if inner and len(found) == 1 and not any(part.role in ("fix", "cause+fix", "symptom+fix") for part in labels):
         return inner

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
+
+from .products import PRODUCTS
 
 __all__ = ["name_project"]
 
@@ -16,80 +19,17 @@ _PATTERNS = [
     re.compile(r"(?:\bin|\bwith|\bfor|\bon|\busing|\bof) ([A-Z][\w.+\-]{1,40}(?: [A-Z][\w.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|v?\d|when|after|on|and))"),
     re.compile(rf"^({_NAME}) (?:FAQ|[Tt]roubleshooting|Common|Known|errors?|failures?|crash|fails|not |does|cannot|hangs|stuck)"),
     re.compile(r"(?:support|questions about|about|problems with|issues with|failures in|covers|users of|running) ([A-Z][\w.+\-]{1,40})"),
+    re.compile(r"^[\w.-]{2,40}/([A-Za-z][\w.-]{1,60})(?:\s*(?:[·»›>|#]|$)| (?:issue|pull))"),
     re.compile(r"github\.com/[\w.-]{1,40}/([\w.-]{1,60})"),
 ]  # fmt: skip
 _NOT_A_PROJECT = frozenset(
-    [
-        "faq",
-        "error",
-        "errors",
-        "fix",
-        "fixes",
-        "how",
-        "why",
-        "what",
-        "when",
-        "issue",
-        "issues",
-        "troubleshooting",
-        "known",
-        "common",
-        "the",
-        "a",
-        "an",
-        "this",
-        "these",
-        "my",
-        "your",
-        "solved",
-        "q",
-        "a",
-        "cuda",
-        "gpu",
-        "cpu",
-        "linux",
-        "windows",
-        "ubuntu",
-        "macos",
-        "python",
-        "nan",
-        "oom",
-        "runtimeerror",
-        "valueerror",
-        "loss",
-        "step",
-        "build",
-        "failed",
-        "http",
-        "api",
-        "installation",
-        "execution",
-        "general",
-        "introduction",
-        "home",
-        "docs",
-        "problem",
-        "problems",
-        "solution",
-        "symptom",
-        "cause",
-        "training",
-        "inference",
-        "no",
-        "new",
-        "unable",
-        "cannot",
-        "failure",
-        "failures",
-        "release",
-        "notes",
-    ]
+    ["a", "a100", "an", "api", "apr", "april", "article", "aug", "august", "bug", "build", "cannot", "cause", "common", "cpu", "cuda", "dec", "december", "dns", "docs", "dpo", "error", "error:", "errors", "execution", "failed", "failure", "failures", "faq", "feb", "february", "fix", "fixes", "friday", "general", "gpu", "grpo", "h100", "h20", "h800", "home", "how", "http", "i", "incident", "inference", "installation", "internal", "introduction", "ip", "issue", "issues", "it", "jan", "january", "java", "json", "jul", "july", "jun", "june", "kb", "known", "linux", "lora", "loss", "macos", "mar", "march", "may", "monday", "my", "nan", "new", "no", "node", "notes", "nov", "november", "oct", "october", "oom", "page", "postmortem", "ppo", "problem", "problems", "production", "python", "q", "rank", "release", "resolved", "rlhf", "rtx", "runtimeerror", "sep", "september", "server", "sft", "solution", "solved", "ssl", "staging", "step", "support", "symptom", "system", "tcp", "the", "these", "this", "tls", "training", "troubleshooting", "ubuntu", "unable", "valueerror", "we", "what", "when", "why", "windows", "yaml", "you", "your"]
 )
 _WORD = re.compile(r"[A-Za-z][\w.+\-]{1,40}")
 
 
 def name_project(stated: Sequence[str], title: str, texts: Iterable[str], tags: Sequence[str]) -> str | None:
-    """`stated` by the article wins; then its title, its first sentences; then a tag the title or text names."""
+    """`stated` by the article wins; then its title, its first sentences; then a tag; then the product it speaks of."""
     for value in stated:
         if value.strip():
             return value.strip()
@@ -104,16 +44,25 @@ def name_project(stated: Sequence[str], title: str, texts: Iterable[str], tags: 
     for tag in tags:
         if tag.isascii() and tag.lower() in lowered:
             return tag
-    first = _WORD.findall(title)
-    if (
-        first
-        and _trim(first[0])
-        and (first[0][0].isupper() or "_" in first[0])
-        and title.lstrip("# 【解决】：:").startswith(first[0])
-        and "Error" not in first[0]
-    ):
-        return first[0]
-    return None
+    return (
+        _product(title)
+        or _product("\n".join(body))
+        or _leading_word(title)
+        or next((t for t in tags if t in PRODUCTS), None)
+    )
+
+
+def _product(text: str) -> str | None:
+    """The known product a text names most often, the earlier one first."""
+    named = Counter(word for word in _WORD.findall(text[:20_000]) if word in PRODUCTS)
+    return max(named, key=lambda word: named[word]) if named else None
+
+
+def _leading_word(title: str) -> str | None:
+    first = _WORD.match(title.lstrip("# 【】：:"))
+    if first is None or not _trim(first[0]) or "Error" in first[0]:
+        return None
+    return first[0] if first[0][0].isupper() or "_" in first[0] else None
 
 
 def _trim(name: str) -> str:

@@ -54,9 +54,10 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
     sections = _drop_repeats(sections, title, remarks)
     root = build_tree(sections, plain=plain)
     everything = root.walk()
-    opening = [
-        line.text for line in [*root.body, *[l for s in everything[1:6] for l in s.body]] if line.kind == "text"
-    ][:6]
+    opening = (
+        _breadcrumbs(lines)
+        + [line.text for line in [*root.body, *[l for s in everything[1:6] for l in s.body]] if line.kind == "text"][:6]
+    )
     asked = any(section.role == "question" for section in everything)
     silent = not asked and _tells_no_issue(title, opening)
     found = [] if silent else find_issues(root, title)
@@ -64,7 +65,7 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
         found = [Found(title, root, [], list(root.body))]
     pairs = [(issue, draft_of(issue, remarks)) for issue in found]
     for _, draft in pairs:
-        draft.errors = errors_in(draft.title, draft.symptom)
+        draft.errors = draft.errors or errors_in(draft.title, draft.symptom)
     accepted = [_is_record(issue, draft) for issue, draft in pairs]
     # Among issues, what has a symptom and a fix under labels of their own is one too, whatever its words.
     drafts = [
@@ -74,6 +75,13 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
     ]
     _remark_rest(everything, drafts, remarks)
     return title, drafts, remarks, opening
+
+
+def _breadcrumbs(lines: Sequence[Line]) -> list[str]:
+    """What the page says about its place before the article begins."""
+    return [
+        line.text.strip() for line in lines[:6] if line.kind == "furniture" and len(line.text) < 80 and "/" in line.text
+    ]
 
 
 def _take_title(lines: list[Line], front_title: str, *, plain: bool) -> tuple[str, list[Line]]:

@@ -162,12 +162,21 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
             n = stop
         else:
             opened = _open(lines, n, plain=plain, titles=titles)
+            if opened is not None and opened.level == _TITLE_BELOW and not opened.role and _just_opened(current):
+                opened = None
             if opened is None:
                 current.body.append(line)
             else:
                 sections.append(opened)
             n += 1
     return sections
+
+
+def _just_opened(section: Section) -> bool:
+    """A guessed title right under another title, or under a label of lists (环境, 参考), is its first line."""
+    if section.body or section.role in ("symptom", "cause", "fix", "analysis", "cause+fix", "root", "faq"):
+        return False
+    return section.level in (_TITLE_BELOW, _BARE_LABEL)
 
 
 def _open(lines: Sequence[Line], n: int, *, plain: bool, titles: dict[int, str]) -> Section | None:
