@@ -1,4 +1,5 @@
-"""kb: paste an error message, a log or a description, in Chinese or English; get the known issue, its cause and its fix.
+"""kb: paste an error message, a log or a description, in Chinese or English; get the known issue, its cause and its
+fix.
 
     from kb import KnowledgeBase
 

@@ -1,8 +1,9 @@
-"""Here are named arrays; give me the bytes of a safetensors file. Here is such a file; give me its arrays, without a copy.
+"""Here are named arrays; give me the bytes of a safetensors file. Here is such a file; give me its arrays, without a
+copy.
 
-Reading is our own, because the `safetensors` package copies every tensor into memory and a query needs a few rows of a
-25 MB table. The checks are those of the format (https://github.com/huggingface/safetensors#format): a bounded header,
-offsets inside the file, sizes that agree with dtype and shape. Nothing in such a file can run.
+Reading is our own, because the `safetensors` package copies every tensor into memory and a query needs a few rows of
+a 25 MB table. The checks are those of the format (https://github.com/huggingface/safetensors#format): a bounded
+header, offsets inside the file, sizes that agree with dtype and shape. Nothing in such a file can run.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def _load(data: bytes | memoryview) -> dict[str, Array]:
             raise ValueError(f"{name}: offsets outside the file")
         if last - first != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"{name}: size does not agree with shape")
-        arrays[name] = np.frombuffer(body, dtype, math.prod(shape), first).reshape(shape) if last > first else np.empty(
-            shape, dtype
+        arrays[name] = (
+            np.frombuffer(body, dtype, math.prod(shape), first).reshape(shape)
+            if last > first
+            else np.empty(shape, dtype)
         )
     return arrays

@@ -1,7 +1,7 @@
 """Here are the terms of each record; give me the weight of every (term, record) pair, so that a query is a sum.
 
-BM25 in Lucene's form, without the constant factor k1 + 1, as surveyed by Kamphuis, de Vries, Boytsov and Lin, "Which BM25
-Do You Mean?" (ECIR 2020), table 1:
+BM25 in Lucene's form, without the constant factor k1 + 1, as surveyed by Kamphuis, de Vries, Boytsov and Lin, "Which
+BM25 Do You Mean?" (ECIR 2020), table 1:
 
     weight(t, d) = ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * |d| / mean |d|))
 

@@ -1,8 +1,8 @@
 """Here is a folder of articles; give me its index. Only what changed since the last one is parsed and encoded.
 
-The index depends on the articles' bytes alone, neither on the order of reading nor on what an earlier index held: adding,
-editing, renaming and deleting gives to the byte what a build from nothing gives (with the default encoder; a transformer's
-last bits depend on its batches).
+The index depends on the articles' bytes alone, neither on the order of reading nor on what an earlier index held:
+adding, editing, renaming and deleting gives to the byte what a build from nothing gives (with the default encoder; a
+transformer's last bits depend on its batches).
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ def scan(folder: Path) -> tuple[list[str], list[Skipped]]:
     try:
         walk(folder, "")
     except OSError as error:
-        raise ArticleError(f"cannot list the articles ({error.strerror})", path=error.filename or folder, hint="--articles DIR") from None
+        raise ArticleError(
+            f"cannot list the articles ({error.strerror})", path=error.filename or folder, hint="--articles DIR"
+        ) from None
     return sorted(found), skipped
 
 
@@ -182,10 +184,10 @@ def build(
             if progress:
                 progress("parse", number + 1, len(paths))
         parts.update(_contributions(fresh, engine, progress))
-        unreadable = {error.path for error in bad}
-        for error in _duplicates(parts):
-            bad.append(error)
-            unreadable.add(error.path)
+        unreadable = {one.path for one in bad}
+        for twin in _duplicates(parts):
+            bad.append(twin)
+            unreadable.add(twin.path)
         if bad and not keep_going:
             raise BuildFailed(bad, articles)
         kept = [path for path in sorted(parts) if path not in unreadable]
@@ -272,7 +274,9 @@ def _duplicates(parts: dict[str, _Part]) -> Iterator[ArticleError]:
         for record in parts[path].records:
             first = seen.setdefault(record.id.casefold(), path)
             if first != path:
-                yield ArticleError(f"{record.id} is told by {first} already", path=path, hint="rename one of the two files")
+                yield ArticleError(
+                    f"{record.id} is told by {first} already", path=path, hint="rename one of the two files"
+                )
                 break
 
 

@@ -1,4 +1,5 @@
-"""Here are articles without an index of their own; give me a folder that holds one, made in the user's cache if need be."""
+"""Here are articles without an index of their own; give me a folder that holds one, made in the user's cache if need
+be."""
 
 from __future__ import annotations
 
@@ -49,7 +50,5 @@ def _renew(articles: Path, folder: Path) -> BuildReport:
         _log.warning("left out: %s", error)
     with contextlib.suppress(OSError):
         (folder / STAMP).write_text(found, "ascii")
-    _log.warning(
-        "indexed %d issues from %s in %.1f s (kept in %s)", report.issues, articles, report.took_s, folder
-    )
+    _log.warning("indexed %d issues from %s in %.1f s (kept in %s)", report.issues, articles, report.took_s, folder)
     return report

@@ -1,4 +1,4 @@
-"""Here are articles and an index; tell what a reviewer would send back and what a fsck would find. Nothing is changed."""
+"""Here are articles and an index; tell what a reviewer would send back, and what a fsck would find. Changes nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def check_articles(folder: Path) -> list[Finding]:
         for record in article.records:
             first = seen.setdefault(record.id.casefold(), path)
             if first != path:
-                findings.append(Finding(path, record.source.first_line, "error", f"{record.id} is told by {first} already"))
+                findings.append(
+                    Finding(path, record.source.first_line, "error", f"{record.id} is told by {first} already")
+                )
     for slug in sorted(twins):
         findings += _between(slug, twins[slug])
     return sorted(findings, key=lambda f: (f.path, f.line or 0))

@@ -1,4 +1,5 @@
-"""Here is what somebody typed; do it, and say how it went: on stdout the answer, on stderr what went wrong, and an exit code.
+"""Here is what somebody typed; do it, and say how it went: on stdout the answer, on stderr what went wrong, and an exit
+code.
 
 Everything a command needs is imported when it runs: `kb --help` and a search pay for nothing else.
 """
@@ -68,11 +69,19 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
 @click.option("-k", type=click.IntRange(1, 100), default=5, show_default=True, help="How many issues to list.")
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Search and show articles in this language only.")
 @click.option("--project", help="Search this project only (`kb projects` lists them).")
-@click.option("--batch", type=click.File("r", encoding="utf-8"), help='File of {"id": ..., "query": ...} lines; "-" for stdin.')
+@click.option(
+    "--batch", type=click.File("r", encoding="utf-8"), help='File of {"id": ..., "query": ...} lines; "-" for stdin.'
+)
 @_json_option
 @_index_option
 def search(
-    text: tuple[str, ...], k: int, lang: Lang | None, project: str | None, batch: TextIO | None, as_json: bool, index: Path | None
+    text: tuple[str, ...],
+    k: int,
+    lang: Lang | None,
+    project: str | None,
+    batch: TextIO | None,
+    as_json: bool,
+    index: Path | None,
 ) -> None:
     """Find the known issue for TEXT: an error line, a whole log, or a description. "-" (or a pipe) reads stdin.
 
@@ -138,9 +147,20 @@ def _search_batch(base: KnowledgeBase, lines: TextIO, *, k: int, lang: Lang | No
 
 
 @cli.command()
-@click.option("--articles", type=click.Path(path_type=Path), help="Folder of articles. Default: articles/ at or above this folder.")
-@click.option("--index", type=click.Path(path_type=Path), help="Where the index goes. Default: $KB_INDEX, else index/ beside the articles.")
-@click.option("--encoder", help="A sentence-transformers model by name or folder (needs kb-issues[transformers]). Default: kb's own.")
+@click.option(
+    "--articles",
+    type=click.Path(path_type=Path),
+    help="Folder of articles. Default: articles/ at or above this folder.",
+)
+@click.option(
+    "--index",
+    type=click.Path(path_type=Path),
+    help="Where the index goes. Default: $KB_INDEX, else index/ beside the articles.",
+)
+@click.option(
+    "--encoder",
+    help="A sentence-transformers model by name or folder (needs kb-issues[transformers]). Default: kb's own.",
+)
 @click.option("--keep-going", is_flag=True, help="Leave out articles that cannot be read, instead of stopping.")
 @_json_option
 def build(articles: Path | None, index: Path | None, encoder: str | None, keep_going: bool, as_json: bool) -> None:
@@ -187,7 +207,8 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
         )
         return
     click.echo(
-        f"{report.articles} articles ({report.parsed} new or changed, {report.removed} removed), {report.issues} issues, "
+        f"{report.articles} articles ({report.parsed} new or changed, {report.removed} removed), "
+        f"{report.issues} issues, "
         f"{report.records} records in {report.took_s:.2f} s -> {_plain(str(target))} [{report.snapshot}]"
     )
 
@@ -288,7 +309,11 @@ def projects(as_json: bool, index: Path | None) -> None:
 
 
 @cli.command()
-@click.option("--articles", type=click.Path(path_type=Path), help="Folder of articles. Default: articles/ at or above this folder.")
+@click.option(
+    "--articles",
+    type=click.Path(path_type=Path),
+    help="Folder of articles. Default: articles/ at or above this folder.",
+)
 @_json_option
 @_index_option
 def check(articles: Path | None, as_json: bool, index: Path | None) -> None:
@@ -305,7 +330,9 @@ def check(articles: Path | None, as_json: bool, index: Path | None) -> None:
     if index or not place.kept_fresh:
         findings += check_index(place.index, folder or place.articles)
     elif folder is None:
-        raise IndexMissing("there are no articles and no index here", path=Path.cwd(), hint="--articles DIR or --index DIR")
+        raise IndexMissing(
+            "there are no articles and no index here", path=Path.cwd(), hint="--articles DIR or --index DIR"
+        )
     if as_json:
         _print_json([{"path": f.path, "line": f.line, "level": f.level, "message": f.message} for f in findings])
     else:

@@ -1,8 +1,8 @@
 """Here is where somebody stands; give me the knowledge base that is meant.
 
 An index named outright comes first, then `KB_INDEX`, then the nearest folder at or above this one with an `index/` or
-`articles/` of its own, and at last the articles that travel inside the package. Articles without an index beside them get
-one in the user's cache, so that asking a question never writes into anybody's folder.
+`articles/` of its own, and at last the articles that travel inside the package. Articles without an index beside them
+get one in the user's cache, so that asking a question never writes into anybody's folder.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def bundled_articles() -> Path:
     for folder in (package / "bundled" / "articles", package.parent / "articles"):
         if folder.is_dir():
             return folder
-    raise IndexMissing("this installation carries no articles", path=package, hint="name an index: kb search --index DIR")
+    raise IndexMissing(
+        "this installation carries no articles", path=package, hint="name an index: kb search --index DIR"
+    )
 
 
 def cache_folder() -> Path:
@@ -75,7 +77,7 @@ def cache_folder() -> Path:
 
 
 def stamp(articles: Path) -> str:
-    """Changes when an article is added, removed or written to, or kb is another one: names, sizes and times, no bytes."""
+    """Changes when an article comes, goes or is written to, or kb is another one: names, sizes, times, no bytes."""
     entries: list[tuple[str, int, int]] = []
     for folder, _, names in os.walk(articles):
         for name in names:

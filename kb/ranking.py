@@ -1,7 +1,8 @@
 """Here is what each half of the index says about a record; give me one score, and how sure it may be.
 
-Few numbers, each between 0 and 1, weighted and summed; a logistic curve makes the sum a probability. Weights and curve are
-fitted by `scripts/fit_ranking.py` on development questions, and its output is pasted here: nothing in this file is guessed.
+Few numbers, each between 0 and 1, weighted and summed; a logistic curve makes the sum a probability. Weights and
+curve are fitted by `scripts/fit_ranking.py` on development questions, and its output is pasted here: nothing in this
+file is guessed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,7 +32,7 @@ def score(evidence: Evidence) -> float:
     """A weighted mean of the evidence, in [0, 1]: what hits are ordered by."""
     names = [f.name for f in fields(Evidence)]
     total = sum(getattr(WEIGHTS, name) for name in names)
-    return sum(getattr(WEIGHTS, name) * getattr(evidence, name) for name in names) / total
+    return float(sum(getattr(WEIGHTS, name) * getattr(evidence, name) for name in names) / total)
 
 
 def confidence(evidence: Evidence) -> float:
@@ -62,4 +64,4 @@ def closeness(lines: Sequence[Sequence[str]], errors: Sequence[Sequence[str]]) -
 
 
 def _pairs(terms: Sequence[str]) -> set[tuple[str, str]]:
-    return set(zip(terms, terms[1:], strict=False))
+    return set(pairwise(terms))

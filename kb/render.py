@@ -1,7 +1,7 @@
 """Here is a result; show it to a person: in colour at a terminal, as plain text in a pipe.
 
-Articles and questions are untrusted: control characters and bidirectional marks are shown as symbols, so that no text can
-move the cursor, hide a command, or write to the clipboard of whoever reads it.
+Articles and questions are untrusted: control characters and bidirectional marks are shown as symbols, so that no text
+can move the cursor, hide a command, or write to the clipboard of whoever reads it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Screen", "visible"]
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 _WORDS: dict[Lang, dict[str, str]] = {
     "en": {

@@ -210,7 +210,7 @@ class KnowledgeBase:
         weights = store.weights(terms, [row])[0]
         order = np.argsort(-weights, kind="stable")
         shared = [terms[i] for i in order if weights[i] > 0 and _spaced([terms[i]]) not in said]
-        return tuple([*whole[:2], *shared[:_MATCHED_TERMS]])
+        return (*whole[:2], *shared[:_MATCHED_TERMS])
 
 
 def _spaced(terms: Sequence[str]) -> str:

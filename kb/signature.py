@@ -1,8 +1,8 @@
 """Here is what somebody pasted; give me the lines that identify the failure, and the words around them.
 
-A log of forty lines holds one line that matters and thirty-nine that are different on every machine. Prefixes (rank, time,
-level, worker), colours and progress go; error lines come first, the last one foremost, because a chained traceback ends in
-the exception that stopped the program; frames keep their file and function; what is left is prose.
+A log of forty lines holds one line that matters and thirty-nine that are different on every machine. Prefixes (rank,
+time, level, worker), colours and progress go; error lines come first, the last one foremost, because a chained
+traceback ends in the exception that stopped the program; frames keep their file and function; what is left is prose.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ MAX_QUERY_CHARS = 1 << 16  # a longer text keeps its first and last half of this
 MAX_SIGNATURES = 5
 MAX_LINE_CHARS = 2000
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_ANSI = re.compile(
+    r"\x1b\[[0-9;?]{0,20}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
 _PREFIX = re.compile(
     r"\s*(?:"
     r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.,\d]{0,10}Z?\]?:?"  # 2025-02-25 11:20:18,100
     r"|\[?\d\d:\d\d:\d\d[.,\d]{0,10}\]?"  # 11:20:18
-    r"|[IWEF]\d{4} \d\d:\d\d:\d\d[.\d]{0,10}(?: \d{1,9})?(?: [\w./-]{1,120}:\d{1,6}\])?"  # glog: E0225 11:20:18.1 91 run.py:7]
+    r"|[IWEF]\d{4} \d\d:\d\d:\d\d[.\d]{0,10}(?: \d{1,9})?(?: [\w./-]{1,120}:\d{1,6}\])?"  # E0225 11:20:18 9 run.py:7]
     r"|\[(?:rank|Rank) ?\d{1,5}\]:?|\[\d{1,5}\]:|(?:worker|rank|node)[-_ ]?\d{1,5}:"  # [rank3]: worker-1:
     r"|\([\w.-]{1,40} (?:pid|rank|TP|PP)=?[^()]{1,60}\)"  # (VllmWorker pid=88)
     r"|\[(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL)(?:\|[^\]]{1,120})?\]"  # [INFO|trainer.py:2452]
@@ -36,7 +38,9 @@ _PREFIX = re.compile(
 )
 _FRAME = re.compile(r'\s*File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,80}))?')
 _PROGRESS = re.compile(r"\d{1,3}%\s?\||\d(?:\.\d+)?\s?(?:it/s|s/it)\b|[\u2580-\u259f]{3}")
-_FAILURE_WORD = re.compile(r"[Ee]rror|ERROR|Exception|Traceback|[Ff]ail|FATAL|Killed|signal \d|\bnan\b|NaN|\bOOM\b|exit ?code")
+_FAILURE_WORD = re.compile(
+    r"[Ee]rror|ERROR|Exception|Traceback|[Ff]ail|FATAL|Killed|signal \d|\bnan\b|NaN|\bOOM\b|exit ?code"
+)
 
 _MASKS = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x#"),
@@ -50,7 +54,9 @@ def read(text: str) -> Query:
     cut = text if len(text) <= MAX_QUERY_CHARS else text[: MAX_QUERY_CHARS // 2] + "\n" + text[-MAX_QUERY_CHARS // 2 :]
     cut = clean(_ANSI.sub("", cut))
     if not any(char.isalnum() for char in cut):
-        raise QueryError("there is nothing to look for in this question", hint="paste an error message or describe the problem")
+        raise QueryError(
+            "there is nothing to look for in this question", hint="paste an error message or describe the problem"
+        )
     lines = [line.rsplit("\r", 1)[-1][:MAX_LINE_CHARS] for line in cut.rstrip().split("\n")]
     lines = [line for line in lines if line.strip()]
     if len(lines) == 1:

@@ -1,10 +1,10 @@
 """Here are named bytes and a manifest; put them in a folder so that a reader sees all of them or none.
 
-Each file is written under a temporary name, flushed, synced and renamed to `<stem>-<sha256[:12]>.<ext>`, the folder synced;
-then `manifest.json` is replaced the same way: that rename is the commit. Files of our own pattern that no manifest names
-are swept afterwards. One writer at a time, by a lock that dies with its process; readers take no lock: they read the
-manifest, open what it names, and start again from the manifest when a file has gone. Nothing is repaired on the way:
-articles are the truth and an index is derived from them.
+Each file is written under a temporary name, flushed, synced and renamed to `<stem>-<sha256[:12]>.<ext>`, the folder
+synced; then `manifest.json` is replaced the same way: that rename is the commit. Files of our own pattern that no
+manifest names are swept afterwards. One writer at a time, by a lock that dies with its process; readers take no lock:
+they read the manifest, open what it names, and start again from the manifest when a file has gone. Nothing is
+repaired on the way: articles are the truth and an index is derived from them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / _LOCK).open("a+b")
     except OSError as error:
-        raise IndexWriteFailed(f"cannot write here ({error.strerror})", path=folder, hint="choose another --index") from None
+        raise IndexWriteFailed(
+            f"cannot write here ({error.strerror})", path=folder, hint="choose another --index"
+        ) from None
     with file:
         try:
             _lock(file.fileno())
@@ -140,7 +142,7 @@ def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
     if path.is_symlink():
         raise IndexCorrupt("an index file is a symbolic link", path=path, hint=f"`{_BUILD}`")
     try:
-        data = path.read_bytes()
+        data: bytes = path.read_bytes()
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -148,7 +150,8 @@ def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
     found = hashlib.sha256(data).hexdigest()
     if found != entry["sha256"]:
         raise IndexCorrupt(
-            f"damaged: sha256 {found[:12]}… of {len(data)} bytes, the manifest says {entry['sha256'][:12]}… of {entry['bytes']}",
+            f"damaged: sha256 {found[:12]}… of {len(data)} bytes, the manifest says {entry['sha256'][:12]}… of "
+            f"{entry['bytes']}",
             path=path,
             hint=f"`{_BUILD}` writes it anew from the articles",
         )

@@ -81,7 +81,7 @@ class Store(Protocol):
 
 
 def rank(scores: Array, k: int, rows: Array | None = None) -> Ranking:
-    """The k best of `scores` above zero: score descending, then row ascending. `rows[i]` names the row of `scores[i]`."""
+    """The k best of `scores` above zero: score descending, then row ascending. `rows[i]` is the row of `scores[i]`."""
     if k <= 0 or scores.size == 0:
         return Ranking((), ())
     numbers = np.arange(scores.size) if rows is None else rows

@@ -1,8 +1,9 @@
 """Here is a folder; give me the nearest records in it. FAISS for the dense half, postings for the lexical half.
 
-Vectors lie in a safetensors file and FAISS searches them where they are (`faiss.knn`, exact inner product), so that it never
-parses a file (of 360 flipped bits in a FAISS file 13 loaded and answered wrongly) and nothing is built at start. Exact search
-takes 2 ms over 50,000 vectors on one core; past some 200,000 a graph index would be worth its recall.
+Vectors lie in a safetensors file and FAISS searches them where they are (`faiss.knn`, exact inner product), so that
+it never parses a file (of 360 flipped bits in a FAISS file 13 loaded and answered wrongly) and nothing is built at
+start. Exact search takes 2 ms over 50,000 vectors on one core; past some 200,000 a graph index would be worth its
+recall.
 """
 
 from __future__ import annotations
@@ -96,10 +97,14 @@ class FaissStore:
                 # Published anew between manifest and file: the next manifest names files that are there.
                 if attempt == _ATTEMPTS - 1 or snapshot.read_manifest(folder)[1] == self.snapshot:
                     raise IndexCorrupt(
-                        "a file that the manifest names is missing", path=error.filename, hint="`kb build` writes it anew"
+                        "a file that the manifest names is missing",
+                        path=error.filename,
+                        hint="`kb build` writes it anew",
                     ) from None
             except (KeyError, ValueError, TypeError, UnicodeDecodeError) as error:
-                raise IndexCorrupt(f"the index does not hold what it should ({error!r})", path=folder, hint="`kb build`") from None
+                raise IndexCorrupt(
+                    f"the index does not hold what it should ({error!r})", path=folder, hint="`kb build`"
+                ) from None
 
     def _open(self, files: dict[str, Any]) -> None:
         folder = self.folder

@@ -1,8 +1,9 @@
 """Here is a piece of text in Chinese, English or code; give me its language and its words.
 
-Chinese is segmented with jieba's dictionary by the most probable path, as `jieba.lcut_for_search(HMM=False)` does (a test
-holds the two equal), but over only those dictionary words that the text at hand can contain: jieba's own start-up reads
-all 349,046 (0.6 s), this takes 0.05 s at build time and nothing at query time, when the words come from the index.
+Chinese is segmented with jieba's dictionary by the most probable path, as `jieba.lcut_for_search(HMM=False)` does (a
+test holds the two equal), but over only those dictionary words that the text at hand can contain: jieba's own
+start-up reads all 349,046 (0.6 s), this takes 0.05 s at build time and nothing at query time, when the words come
+from the index.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from kb.arrays import Array
 
 __all__ = ["Segmenter", "clean", "detect_lang", "dictionary_for", "tokenise"]
 
@@ -34,12 +38,15 @@ _UNSEEN = -math.log(_JIEBA_TOTAL)  # jieba counts a character it does not know o
 
 # What carries grammar and no matter. Negations stay: "not found" is not "found".
 STOP_WORDS = frozenset(
-    "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my of on "
-    "or our she he so some such than that the their them then there these they this those to us was we were what when "
-    "where which while who why will with would you your am any also again after before about during get gets got "
-    "的 了 是 在 和 与 就 也 都 还 很 吗 呢 吧 啊 呀 嘛 我 你 他 她 它 这 那 有 把 被 给 让 请 又 再 才 着 过 得 地 之 其 及 或 而 但 "
-    "一个 一下 这个 那个 这样 怎么 什么 为什么 如何 怎么办 怎样 我们 你们 他们 大家 可以 可能 应该 然后 但是 因为 所以 如果 虽然 "
-    "而且 以及 已经 还是 就是 只是 只有 有没有 是不是 请问 谢谢 一直 总是 里 上 下 中 时 后 前 从 到 对 于 等 个 些 么 会 能 要 想".split()
+    (
+        "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me "
+        "my of on or our she he so some such than that the their them then there these they this those to us was we "
+        "were what when where which while who why will with would you your am any also again after before about "
+        "during get gets got 的 了 是 在 和 与 就 也 都 还 很 吗 呢 吧 啊 呀 嘛 我 你 他 她 它 这 那 有 把 被 给 让 "
+        "请 又 再 才 着 过 得 地 之 其 及 或 而 但 一个 一下 这个 那个 这样 怎么 什么 为什么 如何 怎么办 怎样 我们 "
+        "你们 他们 大家 可以 可能 应该 然后 但是 因为 所以 如果 虽然 而且 以及 已经 还是 就是 只是 只有 有没有 "
+        "是不是 请问 谢谢 一直 总是 里 上 下 中 时 后 前 从 到 对 于 等 个 些 么 会 能 要 想"
+    ).split()
 )
 
 # Bidirectional marks and zero-width characters change what a reader sees and nothing that a reader means.
@@ -76,7 +83,7 @@ class Segmenter:
         self._log_p.update(log_p)
 
     @classmethod
-    def over(cls, terms: Sequence[str], log_p: Sequence[float], text: str) -> Segmenter:
+    def over(cls, terms: Sequence[str], log_p: Sequence[float] | Array, text: str) -> Segmenter:
         """The segmenter for `text` over a sorted vocabulary: takes from it only words that begin with a character of
         `text`, by bisection."""
         known: dict[str, float] = {}
@@ -121,7 +128,9 @@ class Segmenter:
 
 @lru_cache(maxsize=1)
 def _dictionary() -> str:
-    spec = importlib.util.find_spec("jieba")  # its data only: `import jieba` costs 50 ms, and 120 more with pkg_resources
+    spec = importlib.util.find_spec(
+        "jieba"
+    )  # its data only: `import jieba` costs 50 ms, and 120 more with pkg_resources
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("jieba is not installed")
     return (Path(spec.submodule_search_locations[0]) / "dict.txt").read_text(encoding="utf-8")

@@ -2,9 +2,9 @@
 
     python scripts/cold_start.py [--runs 15]
 
-Prints medians and their ratios to `python -c "import numpy, faiss, click, tokenizers"` measured in turn with them, since
-machines are noisy; exits with 1 when a ratio is over its limit. `--naive` adds the script a user would write instead
-(sentence-transformers and faiss), where that extra is installed.
+Prints medians and their ratios to `python -c "import numpy, faiss, click, tokenizers"` measured in turn with them,
+since machines are noisy; exits with 1 when a ratio is over its limit. `--naive` adds the script a user would write
+instead (sentence-transformers and faiss), where that extra is installed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ index.add(model.encode(texts, normalize_embeddings=True))
 print(index.search(model.encode([sys.argv[3]], normalize_embeddings=True), 3))
 """
 TRACE = "\n".join(
-    [f'[rank{i % 8}]:   File "/opt/venv/lib/python3.11/site-packages/m{i}.py", line {i}, in step_{i}' for i in range(39)]
+    [
+        f'[rank{i % 8}]:   File "/opt/venv/lib/python3.11/site-packages/m{i}.py", line {i}, in step_{i}'
+        for i in range(39)
+    ]
     + ["[rank3]: IndexError: pop from an empty deque"]
 )
 
@@ -54,7 +57,14 @@ def main() -> int:
     }
     if args.naive:
         root = Path(__file__).parent.parent
-        command = [sys.executable, "-c", NAIVE, str(root / "kb" / "model"), str(root / "articles"), "pop from an empty deque"]
+        command = [
+            sys.executable,
+            "-c",
+            NAIVE,
+            str(root / "kb" / "model"),
+            str(root / "articles"),
+            "pop from an empty deque",
+        ]
         commands["naive"] = (command, None)
     took: dict[str, list[float]] = {name: [] for name in commands}
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}

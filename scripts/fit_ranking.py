@@ -2,10 +2,10 @@
 
     python scripts/fit_ranking.py [--articles articles] [--questions tests/cases/*.jsonl]
 
-A question is a line {"id", "issue", "kind", "lang", "query"}; one whose issue is not in the base counts as a question that
-must not be answered. The nearest few records of every question are examples: is this the issue asked about? The weights are a
-logistic regression, none below zero, cross-validated over issues: a question is judged by weights that were fitted without
-any question about its issue. Paste the printed lines into kb/ranking.py.
+A question is a line {"id", "issue", "kind", "lang", "query"}; one whose issue is not in the base counts as a question
+that must not be answered. The nearest few records of every question are examples: is this the issue asked about? The
+weights are a logistic regression, none below zero, cross-validated over issues: a question is judged by weights that
+were fitted without any question about its issue. Paste the printed lines into kb/ranking.py.
 """
 
 from __future__ import annotations
@@ -114,10 +114,15 @@ def main() -> int:
         ts = np.array(tally[name], float)
         at = "".join(f"{v:8.3f}" for v in ts.mean(0)[:2]) if name[0] == "+" else " " * 16
         print(f"{name:34}{len(ts):5d}{at}{ts.mean(0)[2]:10.3f}")
-    print(f"expected calibration error of the first hit: {calibration_error(np.array(top), np.array(top_right, float)):.3f}")
+    error = calibration_error(np.array(top), np.array(top_right, float))
+    print(f"expected calibration error of the first hit: {error:.3f}")
     w = fit(x[learned], y[learned])
     print("\n# fitted by scripts/fit_ranking.py on all questions:")
-    print("WEIGHTS = Evidence(" + ", ".join(f"{n}={v:.2f}" for n, v in zip(NAMES, w, strict=False)) + f")\nBIAS = {w[-1]:.2f}")
+    print(
+        "WEIGHTS = Evidence("
+        + ", ".join(f"{n}={v:.2f}" for n, v in zip(NAMES, w, strict=False))
+        + f")\nBIAS = {w[-1]:.2f}"
+    )
     return 0
 
 

@@ -1,7 +1,8 @@
 """Here is text; give me a vector that is near to what means the same, in Chinese or English.
 
 Two encoders stand behind one protocol: the shipped static model (a table of token vectors, no torch), and any
-sentence-transformers model by name or folder. A folder that holds nothing but a static table is read without torch too.
+sentence-transformers model by name or folder. A folder that holds nothing but a static table is read without torch
+too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Here is text; give me the mean of its tokens' vectors. The table is memory-mapped: a query touches a few pages of it.
 
-The folder is laid out as sentence-transformers lays out a `StaticEmbedding`, so `SentenceTransformer(folder)` loads it too;
-a test holds the vectors of both equal to 1e-5.
+The folder is laid out as sentence-transformers lays out a `StaticEmbedding`, so `SentenceTransformer(folder)` loads
+it too; a test holds the vectors of both equal to 1e-5.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kb.encoders import Kind
 
 __all__ = ["StaticEncoder"]
+
 
 class StaticEncoder:
     """A table of token vectors in `folder`: model.safetensors with `embedding.weight` (V, dim), tokenizer.json."""
@@ -74,7 +75,8 @@ class StaticEncoder:
             if ids:
                 vectors[row] = self._table[ids].sum(axis=0, dtype=np.float32)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.divide(vectors, norms, out=vectors, where=norms > 0)
+        np.divide(vectors, norms, out=vectors, where=norms > 0)
+        return vectors
 
     def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """By the packed vocabulary, which is quicker even for thousands of texts since words repeat; texts that it

@@ -1,9 +1,10 @@
 """Here is text; give me its token numbers, 115 ms sooner than `tokenizers` could begin.
 
-Loading a 3 MB tokenizer.json takes longer than everything else a search does, so the shipped model carries its vocabulary
-a second time, packed (`tokens.safetensors`, 0.7 MB, read in 10 ms). This module walks the same Unigram lattice over it (Kudo, "Subword
-Regularization", 2018; Viterbi as in the tokenizers crate's `encode_optimized`) for text made of ASCII, Han characters and
-the punctuation around them. Any other text it declines, and the caller asks `tokenizers`. A test holds both equal.
+Loading a 3 MB tokenizer.json takes longer than everything else a search does, so the shipped model carries its
+vocabulary a second time, packed (`tokens.safetensors`, 0.7 MB, read in 10 ms). This module walks the same Unigram
+lattice over it (Kudo, "Subword Regularization", 2018; Viterbi as in the tokenizers crate's `encode_optimized`) for
+text made of ASCII, Han characters and the punctuation around them. Any other text it declines, and the caller asks
+`tokenizers`. A test holds both equal.
 """
 
 from __future__ import annotations
@@ -112,6 +113,8 @@ def pack(tokenizer_json: bytes) -> bytes:
         "scores": np.array([score for _, score in model["vocab"]], np.float64),
         "unknown": np.array([model["unk_id"]], np.int32),
         # No piece is longer, nor, second, one that begins with a Han character: how far the lattice need be looked at.
-        "longest": np.array([max(map(len, pieces)), max((len(p) for p in pieces if p >= _HAN[0]), default=1)], np.int32),
+        "longest": np.array(
+            [max(map(len, pieces)), max((len(p) for p in pieces if p >= _HAN[0]), default=1)], np.int32
+        ),
     }
     return dump(arrays)
