@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kb.build import BuildReport, build
 from kb.errors import IndexBusy, IndexWriteFailed
-from kb.locate import STAMP, Location, is_fresh, stamp
+from kb.locate import Location, is_fresh, mark, stamp
 
 __all__ = ["renewed"]
 
@@ -48,7 +48,6 @@ def _renew(articles: Path, folder: Path) -> BuildReport:
     report = build(articles, folder, keep_going=True)
     for error in report.bad:
         _log.warning("left out: %s", error)
-    with contextlib.suppress(OSError):
-        (folder / STAMP).write_text(found, "ascii")
+    mark(folder, found)
     _log.warning("indexed %d issues from %s in %.1f s (kept in %s)", report.issues, articles, report.took_s, folder)
     return report

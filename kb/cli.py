@@ -173,10 +173,12 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
     """
     from kb.build import BuildFailed
     from kb.build import build as build_index
+    from kb.locate import mark, stamp
 
     articles = articles or _own_articles()
     named = os.environ.get("KB_INDEX")
     target = index or (Path(named) if named else articles.resolve().parent / "index")
+    found = stamp(articles)  # before the build: what is written to meanwhile is newer than the index
     try:
         with _Progress(sys.stderr.isatty()) as progress:
             report = build_index(articles, target, encoder=encoder, keep_going=keep_going, progress=progress)
@@ -184,6 +186,7 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
         for error in failed.bad:
             _complain(error)
         raise
+    mark(target, found)
     for error in report.bad:
         _complain(error)
     for skipped in report.skipped:

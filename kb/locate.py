@@ -7,6 +7,7 @@ get one in the user's cache, so that asking a question never writes into anybody
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sys
@@ -17,10 +18,10 @@ import kb
 from kb.errors import IndexMissing
 from kb.snapshot import MANIFEST
 
-__all__ = ["Location", "bundled_articles", "cache_folder", "is_fresh", "locate", "own_articles", "stamp"]
+__all__ = ["Location", "bundled_articles", "cache_folder", "is_fresh", "locate", "mark", "own_articles", "stamp"]
 
-STAMP = "stamp"
-"""the file in a cached index that says which state of the articles it was made from"""
+STAMP = ".stamp"
+"""the file beside an index that says which state of the articles it was made from; no part of the index itself"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,20 @@ def stamp(articles: Path) -> str:
     return hashlib.sha256(repr((kb.__version__, sorted(entries))).encode("utf-8", "replace")).hexdigest()
 
 
-def is_fresh(place: Location) -> bool:
-    """Is the index of a place in the cache there, and made from the articles as they are now?"""
+def is_fresh(place: Location) -> bool | None:
+    """Was the index of this place made from the articles as they are now? None when there is no telling."""
+    if place.articles is None:
+        return None
     try:
-        return place.articles is not None and (place.index / STAMP).read_text("ascii") == stamp(place.articles)
+        return (place.index / STAMP).read_text("ascii") == stamp(place.articles)
     except (OSError, ValueError):
-        return False
+        return None
+
+
+def mark(index: Path, found: str) -> None:
+    """Remembers beside the index which stamp its articles had. What cannot be written is done without."""
+    with contextlib.suppress(OSError):
+        (index / STAMP).write_text(found, "ascii")
 
 
 def _cached(articles: Path) -> Location:

@@ -239,7 +239,12 @@ def _question_views(query: Query) -> list[str]:
 @contextmanager
 def _fresh(place: Location) -> Iterator[Path]:
     """The folder of an index that is there; one in the cache is made or renewed first, with a line on stderr."""
-    if place.articles is None or not place.kept_fresh or is_fresh(place):
+    fresh = is_fresh(place)
+    if fresh or not place.kept_fresh:
+        if fresh is False:
+            import logging
+
+            logging.getLogger("kb").warning("%s was written to after its index; `kb build` renews it", place.articles)
         yield place.index
         return
     from kb.cache import renewed

@@ -48,9 +48,8 @@ def open_encoder(name: str | None = None) -> Encoder:
     """
     from kb.encoders.static import StaticEncoder
 
-    if name in (None, DEFAULT):
+    if name is None or name == DEFAULT:
         return StaticEncoder(Path(__file__).parent.parent / "model", name=DEFAULT)
-    assert name is not None
     folder = Path(name)
     if _is_static(folder):
         return StaticEncoder(folder, name=name)
