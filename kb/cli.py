@@ -210,7 +210,7 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
         )
         return
     click.echo(
-        f"{report.articles} articles ({report.parsed} new or changed, {report.removed} removed), "
+        f"{report.articles} article{'s' * (report.articles != 1)} ({report.parsed} new or changed, {report.removed} removed), "
         f"{report.issues} issues, "
         f"{report.records} records in {report.took_s:.2f} s -> {_plain(str(target))} [{report.snapshot}]"
     )

@@ -28,6 +28,7 @@ __all__ = ["MAX_K", "KnowledgeBase"]
 
 MAX_K = 100
 _CANDIDATES = 60  # from each half; the right record is among them or nowhere
+_MAX_KEPT = 10_000  # records whose error lines are kept as terms
 _CLOSE_LOOK = 20  # of these, how many have their error lines compared
 _MAX_TERMS = 400  # of a long log, those that tell most
 _MATCHED_TERMS = 5
@@ -41,6 +42,7 @@ class KnowledgeBase:
         """Raises IndexMismatch when `encoder` is not the one that made the index."""
         self._store = store
         self._encoder = encoder
+        self._errors: dict[int, list[list[str]]] = {}
         _require_same(store, encoder)
 
     @classmethod
@@ -191,10 +193,20 @@ class KnowledgeBase:
         # Reading a record costs more than all else here: only what the other evidence already speaks for.
         promising = np.argsort(-(dense + covered), kind="stable")[:_CLOSE_LOOK].tolist()
         close = [0.0] * len(rows)
-        for i, record in zip(promising, store.records([rows[i] for i in promising]), strict=True):
-            close[i] = ranking.closeness(lines, [store.tokenise(mask(line)) for line in record.errors])
+        for i in promising:
+            close[i] = ranking.closeness(lines, self._error_terms(rows[i]))
         columns = zip(dense.tolist(), lexical.tolist(), covered.tolist(), context.tolist(), close, strict=True)
         return [Evidence(*column) for column in columns]
+
+    def _error_terms(self, row: int) -> list[list[str]]:
+        """The error lines of a record as masked terms; kept, for the same few records are near to many questions."""
+        found = self._errors.get(row)
+        if found is None:
+            if len(self._errors) >= _MAX_KEPT:
+                self._errors.clear()
+            errors = self._store.records([row])[0].errors
+            found = self._errors[row] = [self._store.tokenise(mask(line)) for line in errors]
+        return found
 
     def _matched(self, query: Query, row: int, terms: Sequence[str]) -> tuple[str, ...]:
         """The record's error lines that the question repeats, then the shared terms that tell most."""
