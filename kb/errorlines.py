@@ -15,7 +15,7 @@ _MAX_LINE = 2000
 
 # A name that ends like an exception, then a colon, a bracket or the end: `torch.OutOfMemoryError: CUDA ...`
 _EXCEPTION = re.compile(
-    r"(?:[a-z]|\b)(?:Error|Exception|Warning|Interrupt|Fault|Failure|NotFound|Refused|Timeout|Expired|Exit)"
+    r"(?:[A-Za-z0-9]|\b)(?:Error|Exception|Warning|Interrupt|Fault|Failure|NotFound|Refused|Timeout|Expired|Exit)"
     r"(?:Kind|Code|Group)?(?: ?\[[^\]\n]{0,40}\]| ?\([^)\n]{0,40}\))?(?=:|：|$|\[| \()"
 )
 _ERRNO = re.compile(

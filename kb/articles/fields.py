@@ -194,6 +194,7 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
     """Put each sentence where it belongs. `answer`: reasons first, then deeds; `body`: what happens, then the rest."""
     last = "symptom" if mode == "body" else "cause"
     acted = False
+    guess = ""  # a plain statement between what happens and what to do is most likely the reason
     for run in _paragraphs(lines):
         if _is_code(run[0]):
             where = last if last in ("symptom", "cause", "fix") else ""
@@ -214,6 +215,20 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                     sort = _plain(last, mode, acted, piece)
                 elif sort == "cause+fix" and mode == "body" and not acted and last == "symptom" and not draft.symptom:
                     sort = "symptom"
+                if (
+                    sort == "fix"
+                    and mode == "body"
+                    and not acted
+                    and guess
+                    and not draft.cause
+                    and "cause" not in pieces
+                ):
+                    pieces["cause"] = [guess]
+                guess = (
+                    piece
+                    if sort == "symptom" and (draft.symptom or pieces.get("symptom")) and not is_problem(piece)
+                    else ""
+                )
                 if sort in ("fix", "cause+fix"):
                     if mode == "body" and not draft.symptom and not pieces.get("symptom"):
                         sort = "symptom"

@@ -101,13 +101,15 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
         alone = (n == 0 or lines[n - 1].kind != "text") and (n + 1 >= len(lines) or lines[n + 1].kind != "text")
         return bool(role) and alone and role not in ("faq", "toc") and len(text) <= 24
     if role:
-        return before is None or before.kind != "text" or _complete(before) or len(text) <= 8
+        gap = n == 0 or lines[n - 1].kind == "blank"
+        return gap or before is None or before.kind != "text" or _complete(before) or len(text) <= 8
     if text[-1] in "?？":
         return _ends_block(before) and not is_error_line(text)
     if (_CLOSED.search(text) and text[-1] not in ')）"”]') or is_error_line(text) or looks_like_code(text):
         return False
     _, title = split_ordinal(text)
-    if not _fits(title) or not (before is None or _complete(before)):
+    gap = n > 0 and lines[n - 1].kind == "blank"
+    if not _fits(title) or not (gap or before is None or _complete(before)):
         return False
     if after.kind not in ("text", "code", "fence", "table"):
         return False

@@ -20,6 +20,7 @@ _NUMBER = re.compile(
 )
 _BULLET = re.compile(r"(\s{0,3})[-*+•]\s{1,4}(?=\S)")
 _STRONG = re.compile(r"(?:\*\*|__|`|\"|“)(.{3,400}?)(?:\*\*|__|`|\"|”)[。.:：;；?？]?$")
+_BOLD_ITEM = re.compile(r"\s{0,3}[-*+•]\s{1,4}(?:\*\*|__)[^*\n]{3,300}(?:\*\*|__)[.:：]?\s{0,3}")
 _KEY = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis"))
 
 
@@ -70,7 +71,12 @@ def _bold_bullets(lines: Sequence[Line], start: int, stop: int) -> dict[int, str
             after.text.startswith((" ", "\t")) or _NUMBER.match(after.text) or after.kind != "text"
         ):
             titles[n] = text.strip("*_ ")
-    return titles if len(titles) >= 2 else {}
+    if len(titles) < 2:
+        return {}
+    for n in range(start, stop):  # their neighbours in the same form are titles too
+        if n not in titles and lines[n].kind == "text" and _BOLD_ITEM.fullmatch(lines[n].text):
+            titles[n] = lines[n].text.strip(" -*+•_")
+    return titles
 
 
 def _label_role(line: Line) -> str:

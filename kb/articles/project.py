@@ -10,35 +10,167 @@ from .products import PRODUCTS
 
 __all__ = ["name_project"]
 
-_NAME = r"[A-Za-z][\w.+\-]{0,40}(?: [A-Z0-9][\w.+\-]{0,30}){0,3}"
+_NAME = r"[A-Za-z][A-Za-z0-9_.+\-]{0,40}(?: [A-Z0-9][A-Za-z0-9_.+\-]{0,30}){0,3}"
 _PATTERNS = [
-    re.compile(rf"(?:^|[^\w])({_NAME})\s?项目(?!优选|推荐)"),
+    re.compile(rf"(?:^|[^A-Za-z0-9_])({_NAME})\s?项目(?!优选|推荐)"),
     re.compile(rf"(?:在|使用|针对|基于|用)\s?({_NAME})\s?(?:项目|框架|库|工具|平台|上|中|里)"),
     re.compile(rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|【[^】]{{1,20}}】\s?)({_NAME})(?: (?:not|fails|error|errors|crash\w*|hangs|does|cannot|won|is|keeps|stuck|returns)|\s?[\u4e00-\u9fff])"),
     re.compile(rf"^({_NAME})\s?(?:[\u4e00-\u9fff].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|错误|排查|客户端|训练|部署|启动|安装|使用|运行|编译|写入|连接)"),
-    re.compile(r"(?:\bin|\bwith|\bfor|\bon|\busing|\bof) ([A-Z][\w.+\-]{1,40}(?: [A-Z][\w.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|v?\d|when|after|on|and))"),
+    re.compile(r"(?:\bin|\bwith|\bfor|\bon|\busing|\bof) ([A-Z][A-Za-z0-9_.+\-]{1,40}(?: [A-Z][A-Za-z0-9_.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|v?\d|when|after|on|and))"),
+    re.compile(rf"^({_NAME})[:：]\s?\S"),
+    re.compile(r"(?:of|in|with|for) the ([A-Z][A-Za-z0-9_.+\-]{1,40}) (?:template|project|plugin|operator|chart|image|client|server|driver|package|library)"),
     re.compile(rf"^({_NAME}) (?:FAQ|[Tt]roubleshooting|Common|Known|errors?|failures?|crash|fails|not |does|cannot|hangs|stuck)"),
-    re.compile(r"(?:support|questions about|about|problems with|issues with|failures in|covers|users of|running) ([A-Z][\w.+\-]{1,40})"),
+    re.compile(r"(?:questions about|about|problems with|issues with|failures in|covers|users of|running) ([A-Z][A-Za-z0-9_.+\-]{1,40})"),
     re.compile(r"^[\w.-]{2,40}/([A-Za-z][\w.-]{1,60})(?:\s*(?:[·»›>|#]|$)| (?:issue|pull))"),
+    re.compile(r"^\W{0,4}(?:Does|Can|Is|Will|Do I need|How do I (?:use|install|upgrade|update|build)) ([A-Z][A-Za-z0-9_.+\-]{1,40}) "),
     re.compile(r"github\.com/[\w.-]{1,40}/([\w.-]{1,60})"),
 ]  # fmt: skip
 _NOT_A_PROJECT = frozenset(
-    ["a", "a100", "an", "api", "apr", "april", "article", "aug", "august", "bug", "build", "cannot", "cause", "common", "cpu", "cuda", "dec", "december", "dns", "docs", "dpo", "error", "error:", "errors", "execution", "failed", "failure", "failures", "faq", "feb", "february", "fix", "fixes", "friday", "general", "gpu", "grpo", "h100", "h20", "h800", "home", "how", "http", "i", "incident", "inference", "installation", "internal", "introduction", "ip", "issue", "issues", "it", "jan", "january", "java", "json", "jul", "july", "jun", "june", "kb", "known", "linux", "lora", "loss", "macos", "mar", "march", "may", "monday", "my", "nan", "new", "no", "node", "notes", "nov", "november", "oct", "october", "oom", "page", "postmortem", "ppo", "problem", "problems", "production", "python", "q", "rank", "release", "resolved", "rlhf", "rtx", "runtimeerror", "sep", "september", "server", "sft", "solution", "solved", "ssl", "staging", "step", "support", "symptom", "system", "tcp", "the", "these", "this", "tls", "training", "troubleshooting", "ubuntu", "unable", "valueerror", "we", "what", "when", "why", "windows", "yaml", "you", "your"]
+    [
+        "a",
+        "a100",
+        "an",
+        "api",
+        "apr",
+        "april",
+        "article",
+        "aug",
+        "august",
+        "bug",
+        "build",
+        "cannot",
+        "cause",
+        "common",
+        "cpu",
+        "cuda",
+        "dec",
+        "december",
+        "dns",
+        "docs",
+        "dpo",
+        "error",
+        "error:",
+        "errors",
+        "execution",
+        "failed",
+        "failure",
+        "failures",
+        "faq",
+        "feb",
+        "february",
+        "fix",
+        "fixes",
+        "friday",
+        "general",
+        "gpu",
+        "grpo",
+        "h100",
+        "h20",
+        "h800",
+        "home",
+        "how",
+        "http",
+        "i",
+        "incident",
+        "inference",
+        "installation",
+        "internal",
+        "introduction",
+        "ip",
+        "issue",
+        "issues",
+        "it",
+        "jan",
+        "january",
+        "java",
+        "json",
+        "jul",
+        "july",
+        "jun",
+        "june",
+        "kb",
+        "known",
+        "linux",
+        "lora",
+        "loss",
+        "macos",
+        "mar",
+        "march",
+        "may",
+        "monday",
+        "my",
+        "nan",
+        "new",
+        "no",
+        "node",
+        "notes",
+        "nov",
+        "november",
+        "oct",
+        "october",
+        "oom",
+        "page",
+        "postmortem",
+        "ppo",
+        "problem",
+        "problems",
+        "production",
+        "python",
+        "q",
+        "rank",
+        "release",
+        "resolved",
+        "rlhf",
+        "rtx",
+        "runtimeerror",
+        "sep",
+        "september",
+        "server",
+        "sft",
+        "solution",
+        "solved",
+        "ssl",
+        "staging",
+        "step",
+        "support",
+        "symptom",
+        "system",
+        "tcp",
+        "the",
+        "these",
+        "this",
+        "tls",
+        "training",
+        "troubleshooting",
+        "ubuntu",
+        "unable",
+        "valueerror",
+        "we",
+        "what",
+        "when",
+        "why",
+        "windows",
+        "yaml",
+        "you",
+        "your",
+    ]
 )
 _WORD = re.compile(r"[A-Za-z][\w.+\-]{1,40}")
 
 
-def name_project(stated: Sequence[str], title: str, texts: Iterable[str], tags: Sequence[str]) -> str | None:
+def name_project(
+    stated: Sequence[str], title: str, texts: Iterable[str], tags: Sequence[str], whole: str = ""
+) -> str | None:
     """`stated` by the article wins; then its title, its first sentences; then a tag; then the product it speaks of."""
     for value in stated:
         if value.strip():
             return value.strip()
     body = list(texts)
-    for text in [title, *body[:6]]:
+    for text in [title, *body[:12]]:
         for pattern in _PATTERNS:
             for found in pattern.finditer(text[:600]):
                 name = _trim(found[1])
-                if name:
+                if name and not name.endswith("Error") and not (" " in name and name.isupper()):
                     return name
     lowered = title.lower()
     for tag in tags:
@@ -47,6 +179,7 @@ def name_project(stated: Sequence[str], title: str, texts: Iterable[str], tags: 
     return (
         _product(title)
         or _product("\n".join(body))
+        or _product(whole)
         or _leading_word(title)
         or next((t for t in tags if t in PRODUCTS), None)
     )

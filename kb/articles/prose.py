@@ -14,7 +14,7 @@ from ..errorlines import has_error, quoted_errors
 __all__ = ["is_action", "is_cause", "is_problem", "is_question_only", "is_unresolved", "sentences", "sort_of"]
 
 _ZH_CAUSE = (
-    r"因为|由于|原因(?:是|在于|有|如下|：|:|就|其实|很)|导致|造成|引起|引发|所致|源于|根源|归结|罪魁|多半是|通常是|一般是|往往是|大多是|几乎都是|问题出在|本质上|触发了|"
+    r"因为|由于|因此|原因(?:是|在于|有|如下|：|:|就|其实|很)|导致|造成|引起|引发|所致|源于|根源|归结|罪魁|多半是|通常是|一般是|往往是|大多是|几乎都是|问题出在|本质上|触发了|"
     r"说一下为什么|为什么会|是.{0,30}(?:缘故|的锅|惹的祸)|意味着|说明.{0,20}(?:没有|不|未)"
 )
 _EN_CAUSE = (
@@ -72,7 +72,7 @@ _UNRESOLVED = re.compile(
 _PROBLEM = re.compile(
     r"报错|错误|失败|异常(?!处理)|崩溃|卡住|卡死|停住|挂起|无响应|超时|中断|无法|不能|不了|不生效|未生效|失效|丢失|泄漏|溢出|不足|闪退|退出|白屏|黑屏|花屏|乱码|为空|变空|空白|NaN|nan\b|为0|变慢|缓慢|很慢|不动|不变|"
     r"停滞|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|丢包|断开|断连|异常地|反复重启|不停|没有反应|没反应|不收敛|不释放|没有释放|纹丝不动|打不开|连不上|起不来|装不上|编译不过|过期|占满|飙升|越界|失真|截断|怎么回事|坏了|不工作|不可用|不识别|没声音|没有声音|对不上|不显示|消失|漏|错位|倍|"
-    r"\berrors?\b|exception|\bfail(?:s|ed|ing|ure|ures)?\b|crash|\bhangs?\b|hung\b|\bstuck\b|freez|frozen|stall|stopped|\bstops\b|cannot|can['’]t|could not|couldn['’]t|unable|does ?n[o'’]t (?:work|start|load|show|appear|open|connect|respond|find|stop|update|change|match|run|build|save)|"
+    r"\berrors?\b|exception|\bfail(?:s|ed|ing|ure|ures)?\b|crash|\bhangs?\b|hung\b|\bstuck\b|freez|frozen|stall|stopped|\bstops?\b|cannot|can['’]t|could not|couldn['’]t|unable|does ?n[o'’]t (?:work|start|load|show|appear|open|connect|respond|find|stop|update|change|match|run|build|save)|"
     r"doesn['’]t|won['’]t|not (?:working|found|starting|loading|responding|available|recogni[sz]ed|detected|visible|defined|supported)|missing|\blost\b|disappear|denied|refused|timed? ?out|timeout|\bslow|killed|abort|corrupt|invalid|unexpected|wrong|broken|\bblank\b|\bblack\b|\bempty\b|garbage|garbled|leak|mismatch|out of memory|\boom\b|exit ?code|"
     r"segfault|panic|traceback|warning|deadlock|conflict|rejected|blocked|never (?:finish|end|return|start|complete)|forever|no (?:output|response|progress)|not progressed|goes? to zero|stays at|duplicate|diverge|twice|infinite|ignored|silently|refuses|fatal|too (?:slow|large|long|many)|unusable|drops?\b|dropped|vanish|nonsense|repeats",
     re.IGNORECASE,
@@ -94,6 +94,8 @@ def sentences(text: str) -> Iterator[str]:
             ("e.g", "i.e", " vs", "etc")
         ):
             continue
+        if stop.group() == "." and text[start : stop.start()].strip(" *").isdigit():
+            continue  # the number of a list item
         yield text[start : stop.end()]
         start = stop.end()
     if text[start:].strip():

@@ -58,6 +58,7 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
         _breadcrumbs(lines)
         + [line.text for line in [*root.body, *[l for s in everything[1:6] for l in s.body]] if line.kind == "text"][:6]
     )
+    opening += [section.title for section in everything if section.role == "question"][:6]
     asked = any(section.role == "question" for section in everything)
     silent = not asked and _tells_no_issue(title, opening)
     found = [] if silent else find_issues(root, title)

@@ -39,11 +39,13 @@ def parse(data: bytes, *, path: str) -> Article:
     if own is not None:
         title, drafts, more = own
         opening: list[str] = []
+        whole = ""
     else:
         title, drafts, more, opening = read_any_form(lines, front_title=front_title)
+        whole = "\n".join(line.text for line in lines if line.kind not in ("furniture", "code"))[:20_000]
     title = title or front_title
     remarks = sorted([*remarks, *more], key=lambda remark: remark.line)
-    project = name_project(front.all("project", "projects"), title, opening, front.all("tags", "categories"))
+    project = name_project(front.all("project", "projects"), title, opening, front.all("tags", "categories"), whole)
     records = tuple(
         _record(draft, slug=slug, number=n, lang=lang, path=path, front=front, project=draft.project or project)
         for n, draft in enumerate(drafts, 1)

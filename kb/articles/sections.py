@@ -216,10 +216,10 @@ def _from_heading(line: Line) -> Section:
     found = question_or_answer(text)
     if found:
         return Section(level, "question", found[1], line)
-    role = role_of(text)
+    label = read_label(text)
+    role = "" if label is not None and label.role == "topic" else role_of(text)
     if role:
         return Section(level, role, text, line)
-    label = read_label(text)
     if label is None or is_error_line(text):
         return Section(level, "", text, line)
     if label.role in ("topic", "symptom", "question"):

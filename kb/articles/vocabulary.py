@@ -52,7 +52,7 @@ PHRASES_ZH: dict[str, str] = {
         "正确姿势 正确用法 正确配置 正确方式 推荐做法 操作步骤 操作方法 具体步骤 具体操作 具体做法 尝试 "
         "怎么办 怎么解决 如何解决 如何修复 如何处理 怎样解决 怎么修 怎么改 怎么处理 做法 办法 方法 方案 "
         "对策 措施 根治方案 根治 长期方案 短期方案 永久方案 恢复步骤 恢复方法 恢复措施 官方修复 官方方案 "
-        "手动修复 最小改动 改动 答案 解答 对应方案 调整方案 调整方法 整改措施"
+        "手动修复 最小改动 改动  对应方案 调整方案 调整方法 整改措施"
     ),
     "analysis": "分析 解析 剖析 探究 探索 探讨 探析 诊断 解读",
     "background": (
@@ -120,6 +120,7 @@ PHRASES_ZH: dict[str, str] = {
     ),
     "confusable": "容易混淆 易混淆 易混淆问题 不要混淆 与其他问题的区别 区别 相似问题 类似问题",
     "faq": "常见问题 常见问题解答 常见疑问 疑问 问答 faq 答疑 常见问答",
+    "answer": "答案 解答 回答 答复 答",
     "": (
         "的 与 和 及 以及 、 / & 或 可能 可能的 根本 根本性 主要 常见 常见的 技术 核心 原始 深入 深度 "
         "最终 官方 推荐 推荐的 完整 完整的 正确 相关 关键 可行 可行的 有效 有效的 实际 具体 详细 初步 "
@@ -166,8 +167,8 @@ PHRASES_EN: dict[str, str] = {
         "what we did|what i did|what i changed|how we fixed them|how we solved it|how i fixed it|"
         "what worked|step-by-step fix|step by step fix|correct usage|the right way|mitigation|"
         "mitigations|corrective action|corrective actions|action|actions|actions taken|action taken|"
-        "repair|answer|recovery|recovery steps|how we fixed it|getting out of it|proposed fix|"
-        "accepted answer|accepted solution|resolving the issue|resolving the problem|to fix|to resolve|"
+        "repair|recovery|recovery steps|how we fixed it|getting out of it|proposed fix|"
+        "accepted solution|resolving the issue|resolving the problem|to fix|to resolve|"
         "change to make|the change|try this|options|approach|approaches|method|methods|steps to fix|"
         "steps to resolve|patch|cure|remedial action|resolution steps|fix steps|solution steps|"
         "immediate action|immediate actions|immediate fix"
@@ -254,6 +255,7 @@ PHRASES_EN: dict[str, str] = {
         "not to be confused with|similar errors|similar problems|differences|do not confuse with|often confused with"
     ),
     "faq": ("faq|faqs|frequently asked questions|common questions|questions|q&a|q & a|questions and answers"),
+    "answer": "answer|accepted answer|best answer|reply|our answer",
     "": (
         "the|a|an|of|and|&|or|/|your|this|that|is|it|for|to|possible|likely|common|main|primary|most|"
         "quick|alternative|alternatives|recommended|suggested|proposed|official|temporary|permanent|"
