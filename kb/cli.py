@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _EXIT_UNKNOWN = 1
+_EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 _MAX_STDIN = 100 << 20  # bytes of a pasted log that are read; the question keeps its ends
 
 
@@ -70,7 +71,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Search and show articles in this language only.")
 @click.option("--project", help="Search this project only (`kb projects` lists them).")
 @click.option(
-    "--batch", type=click.File("r", encoding="utf-8"), help='File of {"id": ..., "query": ...} lines; "-" for stdin.'
+    "--batch", type=click.File("r", encoding="utf-8-sig", errors="replace"), help='File of {"id": ..., "query": ...} lines; "-" for stdin.'
 )
 @_json_option
 @_index_option
@@ -389,6 +390,7 @@ def _print_json(value: Any, indent: int | None = 1) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     # Surrogates (bytes of an argument that are no UTF-8) cannot be written; JSON has an escape for them.
     sys.stdout.write("".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in text) + "\n")
+    sys.stdout.flush()  # who reads the answers of a batch may be waiting for this one
 
 
 def _plain(text: str) -> str:
@@ -414,7 +416,15 @@ def main() -> NoReturn:
         if reconfigure:  # LC_ALL=C, or a Windows code page: what cannot be written is shown as an escape
             reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        cli(prog_name="kb")
+        cli(prog_name="kb", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):  # click's own exit code for this is 1, which says "no known issue" here
+        click.echo("kb: interrupted", err=True)
+        sys.exit(_EXIT_INTERRUPTED)
     except KbError as error:
         _complain(error)
         sys.exit(error.exit_code)
