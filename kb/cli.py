@@ -71,7 +71,9 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Search and show articles in this language only.")
 @click.option("--project", help="Search this project only (`kb projects` lists them).")
 @click.option(
-    "--batch", type=click.File("r", encoding="utf-8-sig", errors="replace"), help='File of {"id": ..., "query": ...} lines; "-" for stdin.'
+    "--batch",
+    type=click.File("r", encoding="utf-8-sig", errors="replace"),
+    help='File of {"id": ..., "query": ...} lines; "-" for stdin.',
 )
 @_json_option
 @_index_option
