@@ -15,9 +15,10 @@ from kb.text import clean, detect_lang
 
 __all__ = ["MAX_QUERY_CHARS", "mask", "read", "strip_prefix"]
 
-MAX_QUERY_CHARS = 1 << 16  # a longer text keeps its first and last half of this: tracebacks end in what matters
-MAX_SIGNATURES = 5
+# A longer text, and a longer line, keeps its first and last half of this: tracebacks end in what matters.
+MAX_QUERY_CHARS = 1 << 16
 MAX_LINE_CHARS = 2000
+MAX_SIGNATURES = 5
 
 _ANSI = re.compile(
     r"\x1b\[[0-9;?]{0,20}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
@@ -33,10 +34,15 @@ _PREFIX = re.compile(
     r"|(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL)(?=[ :]\s*(?:\d\d-\d\d|\[|\())[: ]"  # ERROR 02-25 ...
     r"|\d\d-\d\d \d\d:\d\d:\d\d(?: \[?[\w./-]{1,60}:\d{1,6}\]?)?"  # vLLM: 02-25 11:20:18 [core.py:390]
     r"|\[[\w./-]{1,60}\.(?:py|cpp|cc|cu):\d{1,6}(?::\w{1,60})?\]"  # [loss_scaler.py:183:update_scale]
-    r"|>>(?=\s)"
+    r"|\[[IWEF](?:\d{3,4} \d\d:\d\d:\d\d[.\d]{0,10})? [\w./-]{1,60}:\d{1,6}\]"  # [E225 11:20:18.142 Group.cpp:616]
+    r"|(?:>>|[|+])(?=\s)"  # the bars of an exception group, a shell's trace
     r")[ \t]?"  # one space: what is indented behind it stays indented
 )
 _FRAME = re.compile(r'\s*File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,80}))?')
+_TRACEBACK = re.compile(
+    r"(?:Exception Group )?Traceback \(most recent call last\)"
+    r"|During handling of the above exception|The above exception was the direct cause"
+)
 _PROGRESS = re.compile(r"\d{1,3}%\s?\||\d(?:\.\d+)?\s?(?:it/s|s/it)\b|[\u2580-\u259f]{3}")
 _FAILURE_WORD = re.compile(
     r"[Ee]rror|ERROR|Exception|Traceback|[Ff]ail|FATAL|Killed|signal \d|\bnan\b|NaN|\bOOM\b|exit ?code"
@@ -51,13 +57,13 @@ _MASKS = (
 
 def read(text: str) -> Query:
     """Raises QueryError for a text without a single letter or digit. Time is linear in the text."""
-    cut = text if len(text) <= MAX_QUERY_CHARS else text[: MAX_QUERY_CHARS // 2] + "\n" + text[-MAX_QUERY_CHARS // 2 :]
-    cut = clean(_ANSI.sub("", cut))
+    cut = clean(_ANSI.sub("", _ends(text, MAX_QUERY_CHARS, "\n")))
     if not any(char.isalnum() for char in cut):
         raise QueryError(
             "there is nothing to look for in this question", hint="paste an error message or describe the problem"
         )
-    lines = [line.rsplit("\r", 1)[-1][:MAX_LINE_CHARS] for line in cut.rstrip().split("\n")]
+    # A terminal shows what stands behind a line's last carriage return; one at its end belongs to a Windows line end.
+    lines = [_ends(line.rstrip("\r").rsplit("\r", 1)[-1], MAX_LINE_CHARS, " ") for line in cut.split("\n")]
     lines = [line for line in lines if line.strip()]
     if len(lines) == 1:
         line = strip_prefix(lines[0])
@@ -80,7 +86,7 @@ def _read_log(text: str, lines: list[str]) -> Query:
             in_traceback = True
             name = re.split(r"[\\/]", frame[1])[-1] + " " + (frame[2] or "")
             context.setdefault(name, name)
-        elif line.startswith("Traceback (most recent call last)"):
+        elif _TRACEBACK.match(line):
             in_traceback = True
         elif in_traceback and line[:1].isspace():
             context.setdefault(line.strip(), line.strip())
@@ -96,6 +102,11 @@ def _read_log(text: str, lines: list[str]) -> Query:
     words = "\n".join(prose.values())
     # Only what a person wrote tells the language; a log is English on every machine.
     return Query(text, detect_lang(words), signatures, words, "\n".join(context.values()))
+
+
+def _ends(text: str, most: int, between: str) -> str:
+    """The first and the last half of `most` characters of a longer text."""
+    return text if len(text) <= most else text[: most // 2] + between + text[-(most // 2) :]
 
 
 def strip_prefix(line: str) -> str:
