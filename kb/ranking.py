@@ -46,7 +46,7 @@ def coverage(weights: Array, idf: Array) -> Array:
     total = float(idf.sum())
     if total <= 0:
         return np.zeros(len(weights), np.float32)
-    return np.asarray(((weights > 0) @ idf) / total, np.float32)
+    return np.asarray(np.where(weights > 0, idf, 0).sum(axis=1) / total, np.float32)
 
 
 def closeness(lines: Sequence[Sequence[str]], errors: Sequence[Sequence[str]]) -> float:
