@@ -341,8 +341,9 @@ def test_an_index_takes_the_encoder_that_made_it_by_any_name(index: Path, unpack
 
 @pytest.fixture(scope="module")
 def sentence_transformers() -> Any:
-    with warnings.catch_warnings():  # its imports, on any version of torch
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as environment:
+        warnings.simplefilter("ignore")  # its imports, on any version of torch
+        environment.setenv("HF_HUB_OFFLINE", "1")  # read at import
         return pytest.importorskip("sentence_transformers", reason="needs the extra `transformers`")
 
 
