@@ -10,26 +10,31 @@ repaired on the way: articles are the truth and an index is derived from them.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from kb.errors import IndexBusy, IndexCorrupt, IndexMissing, IndexWriteFailed
 
-__all__ = ["FORMAT", "MANIFEST", "locked", "publish", "read_file", "read_manifest"]
+__all__ = ["FORMAT", "MANIFEST", "locked", "open_file", "publish", "read_file", "read_manifest"]
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"
-_TEMPORARY = ".tmp-"
+_TEMPORARY = ".tmp-{pid}-{name}"
 _OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl)\Z")
+_LEFT_BEHIND = re.compile(r"\.tmp-\d+-(?:manifest|[a-z]{3,20}-[0-9a-f]{12})\.[a-z]+\Z")
 _BUILD = "kb build"
+# Never through a link somebody put there, and never waiting for the other end of a pipe.
+_PLAINLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @contextlib.contextmanager
@@ -38,7 +43,7 @@ def locked(folder: Path) -> Iterator[None]:
     folder cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / _LOCK).open("a+b")
+        file = os.fdopen(os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | _PLAINLY, 0o666), "r+b")
     except OSError as error:
         raise IndexWriteFailed(
             f"cannot write here ({error.strerror})", path=folder, hint="choose another --index"
@@ -54,6 +59,7 @@ def locked(folder: Path) -> Iterator[None]:
             ) from None
         with contextlib.suppress(OSError):  # the number is for the message only: the lock itself is the kernel's
             file.truncate(0)
+            file.seek(0)
             file.write(str(os.getpid()).encode())
             file.flush()
         yield
@@ -79,6 +85,7 @@ def publish(folder: Path, files: Mapping[str, bytes], manifest: Mapping[str, Any
     stays whole in that case.
     """
     entries: dict[str, Any] = {}
+    state = "the old index is untouched"
     try:
         for plain, data in files.items():
             digest = hashlib.sha256(data).hexdigest()
@@ -89,15 +96,16 @@ def publish(folder: Path, files: Mapping[str, bytes], manifest: Mapping[str, Any
             entries[stem] = {"name": name, "bytes": len(data), "sha256": digest}
         _sync_folder(folder)
         whole = {"format": FORMAT, **manifest, "files": entries}
-        text = json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True).encode("utf-8") + b"\n"
+        text = json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True).encode("utf-8", "surrogatepass") + b"\n"
         _write(folder / MANIFEST, text)
+        state = "the new index is there, but may not outlast a power failure"
         _sync_folder(folder)
     except OSError as error:
         _sweep_temporary(folder)
         raise IndexWriteFailed(
             f"the index could not be written ({error.strerror or error})",
             path=error.filename or folder,
-            hint="the old index is untouched; free some space or choose another --index",
+            hint=f"{state}; free some space or choose another --index",
         ) from None
     _sweep(folder, {entry["name"] for entry in entries.values()})
     return _snapshot_id(text)
@@ -107,13 +115,14 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     """The manifest and the snapshot's id. Raises IndexMissing, or IndexCorrupt when it is not one of ours."""
     path = folder / MANIFEST
     try:
-        if path.stat().st_size > MAX_MANIFEST_BYTES:
-            raise IndexCorrupt("the manifest is larger than any that kb writes", path=path, hint=_BUILD)
-        text = path.read_bytes()
+        with _open_plainly(path) as file:
+            text = file.read(MAX_MANIFEST_BYTES + 1)
     except FileNotFoundError:
         raise IndexMissing("there is no index here", path=folder, hint=f"run `{_BUILD}` first") from None
     except OSError as error:
         raise IndexCorrupt(f"the manifest cannot be read ({error.strerror})", path=path) from None
+    if len(text) > MAX_MANIFEST_BYTES:
+        raise IndexCorrupt("the manifest is larger than any that kb writes", path=path, hint=_BUILD)
     try:
         manifest = json.loads(text)
         version, files = manifest["format"], manifest["files"]
@@ -132,21 +141,39 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     return manifest, _snapshot_id(text)
 
 
-def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
-    """The bytes of a file that the manifest names, after their sha256 was found right.
+def open_file(folder: Path, entry: Mapping[str, Any]) -> BinaryIO:
+    """A file that the manifest names, of the size that it says; what it holds is not looked at.
 
     Raises FileNotFoundError when the file has gone (another build was published: read the manifest again), or
     IndexCorrupt.
     """
     path = folder / entry["name"]
-    if path.is_symlink():
-        raise IndexCorrupt("an index file is a symbolic link", path=path, hint=f"`{_BUILD}`")
     try:
-        data: bytes = path.read_bytes()
+        file = _open_plainly(path)
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise IndexCorrupt(f"cannot be read ({error.strerror})", path=path) from None
+        reason = "a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        raise IndexCorrupt(f"cannot be read ({reason})", path=path, hint=f"`{_BUILD}` writes it anew") from None
+    size = os.fstat(file.fileno()).st_size
+    if size != entry["bytes"]:
+        file.close()
+        raise IndexCorrupt(
+            f"damaged: {size} bytes, the manifest says {entry['bytes']}",
+            path=path,
+            hint=f"`{_BUILD}` writes it anew from the articles",
+        )
+    return file
+
+
+def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
+    """The bytes of a file that the manifest names, after their sha256 was found right. Raises as `open_file` does."""
+    path = folder / entry["name"]
+    with open_file(folder, entry) as file:
+        try:
+            data = file.read()
+        except OSError as error:
+            raise IndexCorrupt(f"cannot be read ({error.strerror})", path=path, hint=f"`{_BUILD}`") from None
     found = hashlib.sha256(data).hexdigest()
     if found != entry["sha256"]:
         raise IndexCorrupt(
@@ -156,6 +183,15 @@ def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
             hint=f"`{_BUILD}` writes it anew from the articles",
         )
     return data
+
+
+def _open_plainly(path: Path) -> BinaryIO:
+    """Raises OSError for what is no regular file; links are none, where the system can tell."""
+    fileno = os.open(path, os.O_RDONLY | _PLAINLY)
+    if not stat.S_ISREG(os.fstat(fileno).st_mode):
+        os.close(fileno)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return os.fdopen(fileno, "rb")
 
 
 def _snapshot_id(manifest: bytes) -> str:
@@ -170,7 +206,7 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def _write(path: Path, data: bytes) -> None:
-    temporary = path.parent / f"{_TEMPORARY}{os.getpid()}-{path.name}"  # one writer: no other has this name
+    temporary = path.parent / _TEMPORARY.format(pid=os.getpid(), name=path.name)  # one writer: no other has this name
     with contextlib.suppress(FileNotFoundError):
         temporary.unlink()  # left behind by a killed build
     try:
@@ -179,9 +215,11 @@ def _write(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)  # a failed write does not tell where
         raise
 
 
@@ -197,15 +235,17 @@ def _sync_folder(folder: Path) -> None:
 
 def _sweep(folder: Path, named: set[str]) -> None:
     """Removes files of our own pattern that the new manifest does not name. What cannot be removed stays."""
-    for path in folder.iterdir():
-        if _OURS.match(path.name) and path.name not in named and path.is_file():
-            with contextlib.suppress(OSError):
-                path.unlink()
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if _OURS.match(path.name) and path.name not in named and path.is_file():
+                with contextlib.suppress(OSError):
+                    path.unlink()
     _sweep_temporary(folder)
 
 
 def _sweep_temporary(folder: Path) -> None:
     with contextlib.suppress(OSError):
-        for path in folder.glob(_TEMPORARY + "*"):
-            with contextlib.suppress(OSError):
-                path.unlink()
+        for path in folder.iterdir():
+            if _LEFT_BEHIND.match(path.name):
+                with contextlib.suppress(OSError):
+                    path.unlink()

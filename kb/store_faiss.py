@@ -112,7 +112,7 @@ class FaissStore:
         dense = load(snapshot.read_file(folder, files["dense"]), folder / files["dense"]["name"])
         lexical = load(snapshot.read_file(folder, files["lexical"]), folder / files["lexical"]["name"])
         # Read by offset, each record against its own digest: a search shows a few of what may be many megabytes.
-        with (folder / files["records"]["name"]).open("rb") as file:
+        with snapshot.open_file(folder, files["records"]) as file:
             empty = files["records"]["bytes"] == 0  # nothing cannot be mapped
             self._records = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._starts, self._digests = rows["starts"], rows["digests"]
@@ -147,7 +147,12 @@ class FaissStore:
             and bool(np.isfinite(self._views).all())
             and (self._starts[-1] if len(self._starts) else -1) == len(self._records)
             and self.manifest["counts"]["records"] == n
+            and self.manifest["counts"]["views"] == len(self._views)
+            and self.manifest["counts"]["terms"] == len(p.terms)
             and self.manifest["encoder"]["dim"] == self._views.shape[1]
+            and isinstance(self.manifest["encoder"]["name"], str)
+            and isinstance(self.manifest["projects"], list)
+            and all(isinstance(name, str) for name in self.manifest["projects"])
         )
         if not agree:
             raise IndexCorrupt("the files of the index do not belong together", path=self.folder, hint="`kb build`")
@@ -184,7 +189,7 @@ class FaissStore:
             return Ranking((), ())
         if len(vectors) == 1:
             faiss.omp_set_num_threads(1)  # one query, 50,000 vectors: 1.9 ms; with two threads on a busy machine 32
-        # A record has a few views and every one may be among the nearest: ask until k records are there, or no more.
+        # A record has a few views and every one may be among the nearest: ask until the k best records are sure.
         wanted, most = k * 4, len(views)
         while True:
             depth = min(wanted, most)
@@ -193,8 +198,11 @@ class FaissStore:
             flat = found.ravel()
             valid = flat >= 0
             np.maximum.at(best, owners[flat[valid]], cosines.ravel()[valid])
-            if depth == most or np.count_nonzero(best) >= k:
-                return rank(best, k)
+            ranking = rank(best, k)
+            # What was not seen is no nearer than the last that was; as near as the k-th, it might come before it.
+            unseen = float(cosines[:, -1].max())
+            if depth == most or unseen <= 0 or (len(ranking.rows) == k and ranking.scores[-1] > unseen):
+                return ranking
             wanted *= 4
 
     def lexical(self, terms: Sequence[str], k: int, rows: Array | None = None) -> Ranking:
@@ -247,7 +255,8 @@ class FaissStore:
         first, last = int(self._starts[row]), int(self._starts[row + 1])
         data = self._records[first:last]
         if hashlib.sha256(data).digest()[:8] != self._digests[row].tobytes():
-            raise IndexCorrupt(f"record {row} is damaged", path=self.folder, hint="`kb build` writes it anew")
+            path = self.folder / self.manifest["files"]["records"]["name"]
+            raise IndexCorrupt(f"record {row} is damaged", path=path, hint="`kb build` writes it anew")
         return data
 
     def articles(self) -> list[tuple[str, str, int]]:
