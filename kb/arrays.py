@@ -49,7 +49,7 @@ def load(data: bytes | memoryview, path: str | Path) -> dict[str, Array]:
     """Arrays as read-only views into `data`; `path` is for the error's sake."""
     try:
         return _load(data)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise IndexCorrupt(f"not a readable safetensors file ({error})", path=path) from None
 
 

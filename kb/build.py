@@ -231,7 +231,7 @@ def _old_parts(index: Path, encoder: Encoder) -> _Old:
             old.parts[path] = _Part(records[row : row + count], bags[row : row + count], views_of)
             old.shas[path] = sha
             row += count
-    except (IndexMissing, IndexCorrupt):
+    except (IndexMissing, IndexCorrupt, FileNotFoundError):
         return _Old()  # derived data: built anew from the articles
     return old
 

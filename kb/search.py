@@ -269,8 +269,11 @@ def _require_same(store: Store, encoder: Encoder) -> None:
     made = store.manifest.get("encoder", {})
     same = made.get("dim") == encoder.dim
     if same:
-        then = np.asarray(made.get("probe", []), np.float32)
         now = probe(encoder)
+        try:
+            then = np.asarray(made.get("probe", []), np.float32)
+        except (TypeError, ValueError):
+            then = np.zeros(0, np.float32)
         same = then.shape == now.shape and bool(((then * now).sum(axis=1) > _PROBE_COSINE).all())
     if not same:
         raise IndexMismatch(
