@@ -1,0 +1,82 @@
+"""What several tests share: a home of their own, small articles, an encoder of a few dimensions."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb.arrays import Array
+from kb.encoders import Kind
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of this machine's user is read or written: caches, KB_INDEX and the current folder are the test's own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.delenv("KB_INDEX", raising=False)
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(home))
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(home / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(here)
+
+
+class FakeEncoder:
+    """A text's vector is the mean of its words' vectors, which come from checksums. `texts` is what it was given."""
+
+    def __init__(self, dim: int = 16, *, name: str = "fake", revision: str = "1", seed: int = 0) -> None:
+        self.name, self.revision, self.dim, self.seed = name, revision, dim, seed
+        self.texts: list[str] = []
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Array:
+        self.texts += texts
+        vectors = np.zeros((len(texts), self.dim), np.float32)
+        for row, text in enumerate(texts):
+            for word in re.findall(r"[a-z0-9_]+|[\u4e00-\u9fff]", text.lower()):
+                source = np.random.default_rng([zlib.crc32(word.encode()), self.seed])
+                vectors[row] += source.standard_normal(self.dim, np.float32)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.divide(vectors, norms, out=vectors, where=norms > 0)
+
+
+@pytest.fixture
+def encoder() -> FakeEncoder:
+    return FakeEncoder()
+
+
+def article(*errors: str, title: str = "Notes on training", fix: str = "Set it to 1.", project: str = "Demo") -> str:
+    """An article in our own form with an issue for each error line."""
+    issues = [
+        f"## Training stops with {error}\n\n### Symptom\n\nIt prints\n\n```\nRuntimeError: {error}\n```\n\n"
+        f"### Cause\n\nThe setting behind {error} is wrong.\n\n### Fix\n\n{fix}\n"
+        for error in errors
+    ]
+    return f"---\nproject: {project}\n---\n\n# {title}\n\n" + "\n".join(issues)
+
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes articles by path into `articles/` and returns that folder: `write({"en/a.md": article("boom")})`."""
+
+    def put(files: dict[str, str | bytes] | None = None, folder: str = "articles") -> Path:
+        root = tmp_path / folder
+        root.mkdir(exist_ok=True)
+        for path, content in (files or {}).items():
+            target = root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        return root
+
+    return put
