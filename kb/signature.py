@@ -49,7 +49,7 @@ _FAILURE_WORD = re.compile(
 )
 
 _MASKS = (
-    (re.compile(r"0x[0-9a-fA-F]+"), "0x#"),
+    (re.compile(r"0x[0-9a-fA-F]+"), "#"),
     (re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~-]+){2,}[\\/]?"), "/#"),
     (re.compile(r"\d+(?:[.,:]\d+)*"), "#"),
 )
@@ -84,7 +84,7 @@ def _read_log(text: str, lines: list[str]) -> Query:
             continue
         if frame := _FRAME.match(line):
             in_traceback = True
-            name = re.split(r"[\\/]", frame[1])[-1] + " " + (frame[2] or "")
+            name = re.split(r"[\\/]", frame[1])[-1] + " " + (frame[2] or "").rstrip()
             context.setdefault(name, name)
         elif _TRACEBACK.match(line):
             in_traceback = True
