@@ -1,0 +1,79 @@
+"""Here is what somebody typed; do it, and say how it went: on stdout the answer, on stderr what went wrong, and an exit
+code.
+
+What a command needs is imported when it runs: `kb --help` and a search pay for nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+import kb
+from kb.cli.ask import projects, search, show
+from kb.cli.common import complain
+from kb.cli.make import build, check, completion, parse
+from kb.errors import KbError
+
+__all__ = ["cli", "main"]
+
+_EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
+_EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+
+class _Group(click.Group):
+    """Lists commands in the order in which people need them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 answered or done, 1 no known issue, 2 wrong usage, 64 bad question, 65 bad article or index, "
+    "66 nothing there, 69 encoder missing, 74 cannot write, 75 another build is running.",
+)
+@click.version_option(kb.__version__, "-V", "--version", prog_name="kb")
+def cli() -> None:
+    """Paste an error, a log or a description, in English or Chinese; get the known issue, its cause and its fix.
+
+    粘贴报错、日志或一句描述（中英文皆可），得到已知问题、原因和解决办法。全程离线。
+
+    \b
+      kb search "IndexError: pop from an empty deque"
+      python train.py 2>&1 | tail -n 100 | kb search -
+      kb search 断点续训从第 0 步开始
+    """
+
+
+for _command in (search, show, projects, build, parse, check, completion):
+    cli.add_command(_command)
+
+
+def main() -> NoReturn:
+    """The console script: errors become a message and the exit code of their class."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure:  # LC_ALL=C, or a Windows code page: what cannot be written is shown as an escape
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        cli(prog_name="kb", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):  # click's own exit code for this is 1, which says "no known issue" here
+        click.echo("kb: interrupted", err=True)
+        sys.exit(_EXIT_INTERRUPTED)
+    except KbError as error:
+        complain(error)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the flush at exit has somewhere to go
+        sys.exit(_EXIT_BROKEN_PIPE)
+    sys.exit(0)

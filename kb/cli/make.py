@@ -1,0 +1,208 @@
+"""Here are articles; `build`, `parse` and `check` turn them into an index, show what they hold, and find what is wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from kb.cli.common import MAX_STDIN, complain, index_option, json_option, plain, print_json, screen
+from kb.errors import ArticleError, IndexMissing
+
+__all__ = ["build", "check", "completion", "parse"]
+
+
+@click.command()
+@click.option(
+    "--articles",
+    type=click.Path(path_type=Path),
+    help="Folder of articles. Default: articles/ at or above this folder.",
+)
+@click.option(
+    "--index",
+    type=click.Path(path_type=Path),
+    help="Where the index goes. Default: $KB_INDEX, else index/ beside the articles.",
+)
+@click.option(
+    "--encoder",
+    help="A sentence-transformers model by name or folder (needs kb-issues[transformers]). Default: kb's own.",
+)
+@click.option("--keep-going", is_flag=True, help="Leave out articles that cannot be read, instead of stopping.")
+@json_option
+def build(articles: Path | None, index: Path | None, encoder: str | None, keep_going: bool, as_json: bool) -> None:
+    """Make or renew the index of a folder of articles. Unchanged articles are neither parsed nor encoded again.
+
+    \b
+      kb build                                    articles/ here or above, into index/ beside it
+      kb build --articles notes --index notes.kb
+      kb build --encoder BAAI/bge-m3              any sentence-transformers model
+    """
+    from kb.build import BuildFailed
+    from kb.build import build as build_index
+    from kb.locate import mark, stamp
+
+    articles = articles or _own_articles()
+    named = os.environ.get("KB_INDEX")
+    target = index or (Path(named) if named else articles.resolve().parent / "index")
+    found = stamp(articles)  # before the build: what is written to meanwhile is newer than the index
+    try:
+        with _Progress(sys.stderr.isatty()) as progress:
+            report = build_index(articles, target, encoder=encoder, keep_going=keep_going, progress=progress)
+    except BuildFailed as failed:
+        for error in failed.bad:
+            complain(error)
+        raise
+    mark(target, found)
+    for error in report.bad:
+        complain(error)
+    for skipped in report.skipped:
+        click.echo(f"kb: skipped {plain(skipped.path)}: {skipped.reason}", err=True)
+    for path in report.without_records:
+        click.echo(f"kb: no issue found in {plain(path)}; see `kb parse --explain`", err=True)
+    if as_json:
+        print_json(
+            {
+                "snapshot": report.snapshot,
+                "articles": report.articles,
+                "issues": report.issues,
+                "records": report.records,
+                "parsed": report.parsed,
+                "removed": report.removed,
+                "bad": [str(error) for error in report.bad],
+                "skipped": [{"path": s.path, "reason": s.reason} for s in report.skipped],
+                "without_records": list(report.without_records),
+                "took_s": round(report.took_s, 3),
+            }
+        )
+        return
+    noun = "article" if report.articles == 1 else "articles"
+    click.echo(
+        f"{report.articles} {noun} ({report.parsed} new or changed, {report.removed} removed), {report.issues} issues, "
+        f"{report.records} records in {report.took_s:.2f} s -> {plain(str(target))} [{report.snapshot}]"
+    )
+
+
+class _Progress:
+    """A bar on stderr when somebody is watching and the work is long enough to wonder."""
+
+    def __init__(self, shown: bool) -> None:
+        self._shown = shown
+        self._bar: Any = None
+        self._task: dict[str, Any] = {}
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if not self._shown or total < 200:
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._bar.start()
+        if stage not in self._task:
+            self._task[stage] = self._bar.add_task(stage, total=total)
+        self._bar.update(self._task[stage], completed=done)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--explain", is_flag=True, help="Also list every place that is in no record, and why.")
+@json_option
+def parse(path: Path, explain: bool, as_json: bool) -> None:
+    """Show the issues found in the article PATH ("-" for stdin), without touching any index.
+
+    \b
+      kb parse articles/en/foo.md
+      kb parse scraped.txt --json
+      kb parse scraped.txt --explain
+    """
+    from kb.articles import parse as parse_article
+    from kb.build import read_article
+
+    if str(path) == "-":
+        article = parse_article(sys.stdin.buffer.read(MAX_STDIN), path="stdin.md")
+    else:
+        folder = path.absolute().parent
+        inside = f"{folder.name}/{path.name}" if folder.name in ("en", "zh") else path.name
+        root = folder.parent if folder.name in ("en", "zh") else folder
+        article = parse_article(read_article(root, inside), path=inside)
+    if as_json and explain:
+        remarks = [{"line": r.line, "kind": r.kind, "text": r.text} for r in article.remarks]
+        print_json({"records": [record.as_dict() for record in article.records], "remarks": remarks})
+    elif as_json:
+        print_json([record.as_dict() for record in article.records])
+    else:
+        screen().article(article, explain=explain)
+
+
+@click.command()
+@click.option(
+    "--articles",
+    type=click.Path(path_type=Path),
+    help="Folder of articles. Default: articles/ at or above this folder.",
+)
+@json_option
+@index_option
+def check(articles: Path | None, as_json: bool, index: Path | None) -> None:
+    """Find what a reviewer of the articles, and a fsck of the index, would send back. Changes nothing.
+
+    Prints `path:line: error|warning: what` and exits with 65 when there is an error.
+    """
+    from kb.check import check_articles, check_index
+    from kb.locate import locate, own_articles
+
+    folder = articles or (None if index else own_articles())
+    findings = check_articles(folder) if folder else []
+    place = locate(index)
+    if index or not place.kept_fresh:
+        findings += check_index(place.index, folder or place.articles)
+    elif folder is None:
+        raise IndexMissing(
+            "there are no articles and no index here", path=Path.cwd(), hint="--articles DIR or --index DIR"
+        )
+    if as_json:
+        print_json([{"path": f.path, "line": f.line, "level": f.level, "message": f.message} for f in findings])
+    else:
+        for f in findings:
+            where = plain(f.path) + (f":{f.line}" if f.line else "")
+            click.echo(f"{where}: {f.level}: {plain(f.message)}")
+    errors = sum(f.level == "error" for f in findings)
+    click.echo(f"{errors} errors, {len(findings) - errors} warnings", err=True)
+    sys.exit(ArticleError.exit_code if errors else 0)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
+    """Print the completion script for SHELL.
+
+    \b
+      bash:  kb completion bash > ~/.local/share/bash-completion/completions/kb
+      zsh:   kb completion zsh > "${fpath[1]}/_kb"
+      fish:  kb completion fish > ~/.config/fish/completions/kb.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None
+    root = click.get_current_context().find_root().command
+    click.echo(found(root, {}, "kb", "_KB_COMPLETE").source())
+
+
+def _own_articles() -> Path:
+    from kb.locate import own_articles
+
+    found = own_articles()
+    if found is None:
+        raise IndexMissing("no articles/ at or above this folder", path=Path.cwd(), hint="kb build --articles DIR")
+    return found
