@@ -53,7 +53,7 @@ _SAYING = re.compile(
     r"bad gateway|gateway time-?out|service unavailable|internal server error|forbidden|unauthorized|certificate verify|"
     r"handshake fail|not a git repository|merge conflict|diverge|is out of date|out of bounds|overflow|division by zero|divide by zero|"
     r"deadlock|version conflict|conflicting|incompatible|unmet |unsatisf|not supported|unsupported|no such|refused to|denied|"
-    r"watchdog caught|blocked by|\brejected\b|corrupt|larger than the maximum|exceeds? the|no kernel image|marked as ready",
+    r"watchdog caught|blocked by|\brejected\b|corrupt|larger than the maximum|exceeds? the|no kernel image|marked as ready|duplicate entry|error[_ ]code:",
     re.IGNORECASE,
 )
 _FRAME = re.compile(
@@ -124,7 +124,7 @@ _ASCII_RUN = re.compile(r"[\x20-\x7e“”‘’]{6,600}")
 _WORDS = re.compile(r"[A-Za-z]{2,}")
 # What stands before a message in a sentence: the text after it is the message.
 _ANNOUNCED = re.compile(
-    r"(?:报错|报|提示|错误信息|错误信息为|抛出|出现|显示|输出|返回|日志为|\b(?:fails? with|failed with|error is|error was|raises|throws|"
+    r"(?:(?:错误|报错|异常)(?:信息|提示|内容|日志)?|报|提示|抛出|出现|显示|输出|返回|日志为|\b(?:fails? with|failed with|error is|error was|raises|throws|"
     r"reports|prints|says|error message(?: is)?|message|crash(?:es|ed) with|exits? with|dies with|stops with|aborts with|returned|returns|"
     r"shows|showed|got|get|receive|received|saying|threw|throws|logged|printed|ended with|ends with|fails on|error))"
     r"(?:了|为|如下|是|以下错误|错误)?[:：]?\s{0,3}$",
@@ -152,7 +152,9 @@ def quoted_errors(sentence: str) -> list[str]:
         if any(start < match.end() and match.start() < end for start, end in spans):
             continue
         whole = match.start() == 0 and match.end() == len(sentence)
-        if not whole and is_error_line(match.group()) and len(_WORDS.findall(match.group())) >= 2:
+        words = len(_WORDS.findall(match.group()))
+        announced = words >= 4 and _ANNOUNCED.search(sentence[max(0, match.start() - 40) : match.start()])
+        if not whole and words >= 2 and (announced or is_error_line(match.group())):
             found.append(match.group().strip(" ,;:-\"'“”‘’`*"))
     return list(dict.fromkeys(found))
 

@@ -78,7 +78,8 @@ def unmark_commands(lines: Sequence[Line]) -> None:
             and after.kind in ("text", "code")
         )
         between = between and looks_like_code(before.text) and looks_like_code(after.text)  # type: ignore[union-attr]
-        if typed or between:
+        glued = before is not None and before.kind in ("text", "code") and bool(before.text.strip())
+        if typed or between or (glued and text[:1].islower() and text.isascii()):
             line.kind, line.level = "code", 0
 
 

@@ -17,144 +17,32 @@ _PATTERNS = [
     re.compile(rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|【[^】]{{1,20}}】\s?)({_NAME})(?: (?:not|fails|error|errors|crash\w*|hangs|does|cannot|won|is|keeps|stuck|returns)|\s?[\u4e00-\u9fff])"),
     re.compile(rf"^({_NAME})\s?(?:[\u4e00-\u9fff].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|错误|排查|客户端|训练|部署|启动|安装|使用|运行|编译|写入|连接)"),
     re.compile(r"(?:\bin|\bwith|\bfor|\bon|\busing|\bof) ([A-Z][A-Za-z0-9_.+\-]{1,40}(?: [A-Z][A-Za-z0-9_.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|v?\d|when|after|on|and))"),
-    re.compile(rf"^({_NAME})[:：]\s?\S"),
+    re.compile(rf"^({_NAME})(?: v?\d[\w.]{{0,12}})?\s?[:：]\s?\S"),
+    re.compile(rf"^(?:Troubleshooting|Debugging|Fixing) ({_NAME})$"),
     re.compile(r"(?:of|in|with|for) the ([A-Z][A-Za-z0-9_.+\-]{1,40}) (?:template|project|plugin|operator|chart|image|client|server|driver|package|library)"),
-    re.compile(rf"^({_NAME}) (?:FAQ|[Tt]roubleshooting|Common|Known|errors?|failures?|crash|fails|not |does|cannot|hangs|stuck)"),
+    re.compile(rf"^({_NAME}) (?:FAQ|[Qq]uestions|Q&A|[Nn]otes|[Tt]roubleshooting|Common|Known|errors?|failures?|crash|fails|not |does|cannot|hangs|stuck)"),
     re.compile(r"(?:questions about|about|problems with|issues with|failures in|covers|users of|running) ([A-Z][A-Za-z0-9_.+\-]{1,40})"),
     re.compile(r"^[\w.-]{2,40}/([A-Za-z][\w.-]{1,60})(?:\s*(?:[·»›>|#]|$)| (?:issue|pull))"),
     re.compile(r"^\W{0,4}(?:Does|Can|Is|Will|Do I need|How do I (?:use|install|upgrade|update|build)) ([A-Z][A-Za-z0-9_.+\-]{1,40}) "),
     re.compile(r"github\.com/[\w.-]{1,40}/([\w.-]{1,60})"),
 ]  # fmt: skip
 _NOT_A_PROJECT = frozenset(
-    [
-        "a",
-        "a100",
-        "an",
-        "api",
-        "apr",
-        "april",
-        "article",
-        "aug",
-        "august",
-        "bug",
-        "build",
-        "cannot",
-        "cause",
-        "common",
-        "cpu",
-        "cuda",
-        "dec",
-        "december",
-        "dns",
-        "docs",
-        "dpo",
-        "error",
-        "error:",
-        "errors",
-        "execution",
-        "failed",
-        "failure",
-        "failures",
-        "faq",
-        "feb",
-        "february",
-        "fix",
-        "fixes",
-        "friday",
-        "general",
-        "gpu",
-        "grpo",
-        "h100",
-        "h20",
-        "h800",
-        "home",
-        "how",
-        "http",
-        "i",
-        "incident",
-        "inference",
-        "installation",
-        "internal",
-        "introduction",
-        "ip",
-        "issue",
-        "issues",
-        "it",
-        "jan",
-        "january",
-        "java",
-        "json",
-        "jul",
-        "july",
-        "jun",
-        "june",
-        "kb",
-        "known",
-        "linux",
-        "lora",
-        "loss",
-        "macos",
-        "mar",
-        "march",
-        "may",
-        "monday",
-        "my",
-        "nan",
-        "new",
-        "no",
-        "node",
-        "notes",
-        "nov",
-        "november",
-        "oct",
-        "october",
-        "oom",
-        "page",
-        "postmortem",
-        "ppo",
-        "problem",
-        "problems",
-        "production",
-        "python",
-        "q",
-        "rank",
-        "release",
-        "resolved",
-        "rlhf",
-        "rtx",
-        "runtimeerror",
-        "sep",
-        "september",
-        "server",
-        "sft",
-        "solution",
-        "solved",
-        "ssl",
-        "staging",
-        "step",
-        "support",
-        "symptom",
-        "system",
-        "tcp",
-        "the",
-        "these",
-        "this",
-        "tls",
-        "training",
-        "troubleshooting",
-        "ubuntu",
-        "unable",
-        "valueerror",
-        "we",
-        "what",
-        "when",
-        "why",
-        "windows",
-        "yaml",
-        "you",
-        "your",
-    ]
+    (
+        "a a100 after all also an and answer api applies apr april article as at aug august before both bug "
+        "build builds but by cannot cause common cpu cuda dec december dns docs dpo during each error error: "
+        "errors every execution failed failure failures faq feb february fix fixes for friday from general "
+        "gpu grpo h100 h20 h800 here home how http i if incident inference installation internal into "
+        "introduction ip issue issues it its jan january java json jul july jun june just kb known last linux "
+        "lora loss macos many mar march may monday most my nan new no node not note notes nov november now "
+        "oct october of on once one only oom or our over page postmortem ppo problem problems production "
+        "python q question rank release resolved rlhf rtx runtimeerror sep september server several sft since "
+        "solution solved some ssl staging step such support symptom system tcp than that the their then there "
+        "these they this those three through tls to training troubleshooting two ubuntu unable under until "
+        "upon use user users using valueerror was we were what when where while who why windows with within "
+        "without yaml you your "
+    ).split()
 )
+_TAGGED = re.compile(r"^\s{0,4}(?:[\[【][^\]】\n]{1,20}[\]】]\s{0,3}){1,3}")
 _WORD = re.compile(r"[A-Za-z][\w.+\-]{1,40}")
 
 
@@ -166,6 +54,7 @@ def name_project(
         if value.strip():
             return value.strip()
     body = list(texts)
+    title = _TAGGED.sub("", title)
     for text in [title, *body[:12]]:
         for pattern in _PATTERNS:
             for found in pattern.finditer(text[:600]):
@@ -199,10 +88,15 @@ def _leading_word(title: str) -> str | None:
 
 
 def _trim(name: str) -> str:
-    name = name.strip(" .-")
-    words = name.split()
+    """The name without words that are none; empty when nothing is left that looks like a name."""
+    words = name.strip(" .-").split()
     while words and words[0].lower() in _NOT_A_PROJECT:
         words.pop(0)
-    while words and (words[-1].lower() in _NOT_A_PROJECT or re.fullmatch(r"v?\d[\d.x]*", words[-1])):
+    while words and (words[-1].lower() in _NOT_A_PROJECT or _VERSION.fullmatch(words[-1])):
         words.pop()
-    return " ".join(words) if words and len(words[0]) > 1 else ""
+    trimmed = " ".join(words)
+    named = trimmed in PRODUCTS or not trimmed.islower() or any(mark in trimmed for mark in "-_.0123456789")
+    return trimmed if named and len(trimmed) > 1 else ""
+
+
+_VERSION = re.compile(r"v?\d[\d.x]*")

@@ -24,12 +24,19 @@ _EN_CAUSE = (
 )
 _CAUSE = re.compile(_ZH_CAUSE + "|" + _EN_CAUSE, re.IGNORECASE)
 
-_ZH_DO = (
-    r"请(?!求)|改成|改为|改用|改到|改回|设为|设成|设置为|设置成|调整为|调成|调到|调大|调小|降到|降低到|提高到|提升到|换成|替换|换用|写成|写进|加上|加到|补上|补充声明|添加|增加参数|"
-    r"去掉|移除|删除|删掉|卸载|安装|重装|重新|升级|降级|回退|更新到|更新驱动|执行|运行|敲|重启|启用|开启|关闭|关掉|禁用|打开|导出|指定|显式|手动|即可|就行|就好|就可以|便可|搞定|只需|只要|"
-    r"解决(?:方法|办法|方案|了|：|:)|可以解决|得以解决|修复(?:方法|：|:)|建议|推荐|应(?:当|该|将|把)|需要(?:将|把|在|先|手动|设置|安装|升级|确保)|先.{0,30}再|把.{1,60}(?:改|设|换|加|降|调|写|放|迁|移|拷|提|删|装|限|配|指|传|转|拆|关|开)|"
-    r"将.{1,60}(?:改|设|换|加|降|调|写|放|迁|移|拷|提|删|装|限|配|指|传|转|拆|关|开)|检查|确保|确认|清理|清空|释放|扩容|限制|避开|绕过|切换|使用.{1,40}(?:代替|替代|参数|选项)|用.{1,40}(?:代替|替代|重新)|尝试|试试|声明|定义|编译|拷贝|复制|挂载|授权|赋予|加入"
+# What is always advice, and verbs that are advice unless they tell what was done (`删掉了`, `被移除`, `升级之后`).
+_ZH_ADVICE = (
+    r"请(?!求)|即可|就行|就好|就可以|便可|搞定|只需|只要|解决(?:方法|办法|方案|：|:)|可以解决|得以解决|修复(?:方法|：|:)|建议|推荐|"
+    r"应(?:当|该|将|把)|需要(?:将|把|在|先|手动|设置|安装|升级|确保)|先.{0,30}再|试试|确保|"
+    r"[把将].{1,60}(?:改|设|换|加|降|调|写|放|迁|移|拷|提|删|装|限|配|指|传|转|拆|关|开|换|重)|"
+    r"使用.{1,40}(?:代替|替代|参数|选项)|用.{1,40}(?:代替|替代|重新)"
 )
+_ZH_VERB = (
+    r"改成|改为|改用|改到|改回|设为|设成|设置|调整|调成|调到|调大|调小|降到|降低到|提高到|提升到|换成|换用|替换|写成|写进|加上|加到|补上|补充|"
+    r"添加|增加|去掉|移除|删除|删掉|卸载|安装|重装|重新|升级|降级|回退|回滚|更新到|更新驱动|执行|运行|重启|启用|开启|关闭|关掉|禁用|打开|导出|指定|"
+    r"显式|手动|检查|确认|清理|清空|释放|扩容|限制|避开|绕过|切换|尝试|声明|编译|拷贝|复制|挂载|授权|赋予|加入|放行|同步"
+)
+_ZH_DO = rf"{_ZH_ADVICE}|(?<![被已经没有未不动会后刚法能前])(?:{_ZH_VERB})(?![了的过后前失时完成])(?!之[前后]|不|命令|脚本的|任务|报错|失败|之|期间|阶段)"
 _VERB = (
     r"add|adjust|allow|append|apply|ask|avoid|bind|build|bump|call|cast|change|check|choose|clean|clear|clone|close|combine|commit|compile|configure|confirm|connect|convert|copy|create|cut|decrease|define|"
     r"delete|detach|disable|disconnect|downgrade|download|drop|edit|enable|ensure|exclude|execute|expand|export|extend|fix|force|free|give|go|grant|import|increase|init|initialise|initialize|insert|install|"
@@ -78,7 +85,7 @@ _PROBLEM = re.compile(
     re.IGNORECASE,
 )
 _HOW_TO = re.compile(
-    r"^\W{0,6}(?:支持|如何|怎么(?!回事|办)|怎样|是否|能否|可否|可以|能不能|有没有|哪些|哪个|什么是|为何要|多少|需要多|what is\b|what are\b|which\b|how (?:do|can|to|many|much|should|would|long)\b|can (?:i|we|it|you)\b|"
+    r"^\W{0,6}(?:支持|如何|怎么(?!回事|办)|怎样|是否|能否|可否|可以|能不能|有没有|哪些|哪个|什么是|为何要|多少|需要多|what is\b|what are\b|which\b|where\b|how (?:do|can|to|many|much|should|would|long)\b|can (?:i|we|it|you)\b|"
     r"does\b|do (?:i|you|we)\b|is (?:there|it|this)\b|are there\b|where (?:can|do|is|are)\b|when (?:will|should)\b|who\b|should i\b|will\b)|"
     r"(?:哪些|哪个|吗|什么|多少|几个|哪种|哪里下载)[^，。]{0,16}[?？]?$",
     re.IGNORECASE,

@@ -24,6 +24,9 @@ _NO_ISSUES = re.compile(
     r"release notes?\b|changelog|what['’]s new|更新日志|发布说明|版本说明|发行说明|新版本发布|版本发布|\btutorial\b|教程|入门|getting started|quick ?start|快速开始|从零开始|手把手|walkthrough|roadmap|announc",
     re.IGNORECASE,
 )
+_ASKS = re.compile(
+    r"[?？]\W{0,3}$|^\W{0,4}(?:how|what|which|where|when|who|can|does|do|is|are|如何|怎么|怎样|哪)\b", re.IGNORECASE
+)
 _GUIDE = re.compile(
     r"^(?:how to (?:read|understand|interpret|write|choose|use)|understanding|an? (?:short |brief |quick |complete )?(?:guide|introduction|overview)|introduction to|anatomy of)\b|"
     r": an? (?:\w+ )?(?:guide|introduction|primer|overview|tour)$|cheat ?sheet|一文读懂|一文看懂|科普|名词解释|命令大全|知识点",
@@ -139,7 +142,8 @@ def _is_record(issue: Found, draft: Draft) -> bool:
         return False
     if is_question_only(draft.title) and issue.asked and not issue.tabled:
         return False
-    wrong = issue.tabled or bool(draft.errors) or is_problem(draft.title) or is_problem(symptom)
+    complaint = issue.head is not None and issue.head.role == "question" and not _ASKS.search(draft.title)
+    wrong = issue.tabled or complaint or bool(draft.errors) or is_problem(draft.title) or is_problem(symptom)
     if not wrong:
         return False
     if issue.parts:

@@ -161,7 +161,7 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
                 current.body += [row for row in lines[n:stop] if row.kind != "furniture"]
             n = stop
         else:
-            opened = _open(lines, n, plain=plain, titles=titles)
+            opened = _open(lines, n, current, plain=plain, titles=titles)
             if opened is not None and opened.level == _TITLE_BELOW and not opened.role and _just_opened(current):
                 opened = None
             if opened is None:
@@ -179,7 +179,7 @@ def _just_opened(section: Section) -> bool:
     return section.level in (_TITLE_BELOW, _BARE_LABEL)
 
 
-def _open(lines: Sequence[Line], n: int, *, plain: bool, titles: dict[int, str]) -> Section | None:
+def _open(lines: Sequence[Line], n: int, current: Section, *, plain: bool, titles: dict[int, str]) -> Section | None:
     line = lines[n]
     if line.kind in ("heading", "text") and is_reply(line.text):
         return Section(_REPLY, "reply", line.text.strip(), line)
@@ -201,7 +201,7 @@ def _open(lines: Sequence[Line], n: int, *, plain: bool, titles: dict[int, str])
         return _from_bold(line, bold[1])
     label = read_label(text)
     if label is not None:
-        section = _from_label(lines, n, label.role, label.rest, plain=plain)
+        section = _from_label(lines, n, label.role, label.rest, plain=plain, told=current.role)
         if section is not None:
             return section
     if is_bare_heading(lines, n, plain=plain):
@@ -242,7 +242,7 @@ def _from_bold(line: Line, inner: str) -> Section | None:
     return Section(_BOLD_TITLE, "", text.rstrip(":："), line)
 
 
-def _from_label(lines: Sequence[Line], n: int, role: str, rest: str, *, plain: bool) -> Section | None:
+def _from_label(lines: Sequence[Line], n: int, role: str, rest: str, *, plain: bool, told: str) -> Section | None:
     line = lines[n]
     if role == "topic":
         if line.text.lstrip()[:1] in "-*•" or (not rest and not plain) or len(rest) > 120:
@@ -251,7 +251,7 @@ def _from_label(lines: Sequence[Line], n: int, role: str, rest: str, *, plain: b
     key = bare(re.split(r"[:：]", line.text.strip(" *>-•#【[「"), maxsplit=1)[0].rstrip("】]」*"))
     if (
         role not in _INLINE_ROLES
-        or key in _NOT_INLINE
+        or (key in _NOT_INLINE and not (role == "fix" and told in ("symptom", "cause")))
         or (is_error_line(line.text) and key in ("error", "issue", "exception"))
     ):
         return None
