@@ -1,4 +1,4 @@
-"""Here are articles; `build`, `parse` and `check` turn them into an index, show what they hold, and find what is wrong."""
+"""Here are articles; `build` makes an index of them, `parse` shows what they hold, `check` finds what is wrong."""
 
 from __future__ import annotations
 
