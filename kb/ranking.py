@@ -21,8 +21,8 @@ __all__ = ["ANSWER_AT", "closeness", "confidence", "coverage", "score"]
 
 
 # fitted by scripts/fit_ranking.py
-WEIGHTS = Evidence(dense=3.74, lexical=2.96, covered=6.32, context=0.89, close=0.32)
-BIAS = -4.56
+WEIGHTS = Evidence(dense=3.93, lexical=3.40, covered=6.72, context=0.63, close=0.37)
+BIAS = -4.64
 
 ANSWER_AT = 0.5
 """the confidence below which the knowledge base does not speak"""
@@ -41,12 +41,10 @@ def confidence(evidence: Evidence) -> float:
     return 1.0 / (1.0 + math.exp(-(score(evidence) * total + BIAS)))
 
 
-def coverage(weights: Array, idf: Array) -> Array:
-    """(n,) from BM25 weights (n, terms) and idf (terms,): the share of the terms' idf that stands in each record."""
-    total = float(idf.sum())
-    if total <= 0:
-        return np.zeros(len(weights), np.float32)
-    return np.asarray(np.where(weights > 0, idf, 0).sum(axis=1) / total, np.float32)
+def coverage(weights: Array, idf: Array, unseen: float) -> Array:
+    """(n,) from BM25 weights (n, terms) and idf (terms,): the share of the terms' idf that stands in each record, as if
+    one more term had been asked for that no record has, of idf `unseen`: one common word is a question half told."""
+    return np.asarray(np.where(weights > 0, idf, 0).sum(axis=1) / (idf.sum() + unseen), np.float32)
 
 
 def closeness(lines: Sequence[Sequence[str]], errors: Sequence[Sequence[str]]) -> float:

@@ -124,7 +124,7 @@ class Evidence:
     dense: float
     """cosine of the nearest pair of views; below 0 counts as 0"""
     lexical: float
-    """BM25 of the question's terms, over the sum of their idf"""
+    """BM25 of the question's terms, over the sum of their idf and that of one more, which no record has"""
     covered: float
     """the share of the question's idf that the record's terms cover"""
     context: float

@@ -149,7 +149,7 @@ class KnowledgeBase:
         said = "\n".join((*query.signatures, query.prose))
         terms = _telling_terms(store, said)
         frames = _telling_terms(store, query.context)
-        vectors = self._encoder.encode(_question_views(query), kind="query")
+        vectors = np.nan_to_num(self._encoder.encode(_question_views(query), kind="query"), posinf=0, neginf=0)
         near = store.dense(vectors, _CANDIDATES, rows)
         alike = store.lexical([*terms, *(term for term in frames if term not in set(terms))], _CANDIDATES, rows)
         candidates = sorted({*near.rows, *alike.rows})
@@ -185,10 +185,10 @@ class KnowledgeBase:
         store = self._store
         dense = np.clip(store.cosines(vectors, rows), 0, 1)
         weights, idf = store.weights(terms, rows), store.idf(terms)
-        covered = ranking.coverage(weights, idf)
-        ceiling = float(idf.sum()) or 1.0
-        lexical = np.minimum(weights.sum(axis=1) / ceiling, 1)
-        context = ranking.coverage(store.weights(frames, rows), store.idf(frames))
+        unseen = float(store.idf([""])[0])
+        covered = ranking.coverage(weights, idf, unseen)
+        lexical = weights.sum(axis=1) / (idf.sum() + unseen)
+        context = ranking.coverage(store.weights(frames, rows), store.idf(frames), unseen)
         lines = [store.tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
         # Reading a record costs more than all else here: only what the other evidence already speaks for.
         promising = np.argsort(-(dense + covered), kind="stable")[:_CLOSE_LOOK].tolist()
