@@ -94,7 +94,7 @@ def scan(folder: Path) -> tuple[list[str], list[Skipped]]:
                 if not _is_text(path):
                     skipped.append(Skipped(repr(path), "its name is not valid UTF-8 or holds control characters"))
                 elif entry.is_symlink():
-                    if is_article or entry.is_dir():
+                    if is_article or Path(entry.path).is_dir():  # entry.is_dir() raises for a link to itself
                         skipped.append(Skipped(path, "a symbolic link"))
                 elif entry.is_dir():
                     walk(Path(entry.path), path + "/")
