@@ -16,7 +16,7 @@ from pathlib import Path
 
 import kb
 from kb.errors import IndexMissing
-from kb.snapshot import MANIFEST
+from kb.snapshot import MANIFEST, write
 
 __all__ = ["Location", "bundled_articles", "cache_folder", "is_fresh", "locate", "mark", "own_articles", "stamp"]
 
@@ -100,7 +100,7 @@ def is_fresh(place: Location) -> bool | None:
 def mark(index: Path, found: str) -> None:
     """Remembers beside the index which stamp its articles had. What cannot be written is done without."""
     with contextlib.suppress(OSError):
-        (index / STAMP).write_text(found, "ascii")
+        write(index / STAMP, found.encode("ascii"))
 
 
 def _cached(articles: Path) -> Location:

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 
 from kb.errors import IndexBusy, IndexCorrupt, IndexMissing, IndexWriteFailed
 
-__all__ = ["FORMAT", "MANIFEST", "locked", "open_file", "publish", "read_file", "read_manifest"]
+__all__ = ["FORMAT", "MANIFEST", "locked", "open_file", "publish", "read_file", "read_manifest", "write"]
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -31,7 +31,7 @@ MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"
 _TEMPORARY = ".tmp-{pid}-{name}"
 _OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl)\Z")
-_LEFT_BEHIND = re.compile(r"\.tmp-\d+-(?:manifest|[a-z]{3,20}-[0-9a-f]{12})\.[a-z]+\Z")
+_LEFT_BEHIND = re.compile(r"\.tmp-\d+-(?:manifest|[a-z]{3,20}-[0-9a-f]{12})?\.[a-z]+\Z")
 _BUILD = "kb build"
 # Never through a link somebody put there, and never waiting for the other end of a pipe.
 _PLAINLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -92,12 +92,12 @@ def publish(folder: Path, files: Mapping[str, bytes], manifest: Mapping[str, Any
             stem, _, extension = plain.partition(".")
             name = f"{stem}-{digest[:12]}.{extension}"
             if not _holds(folder / name, data):
-                _write(folder / name, data)
+                write(folder / name, data)
             entries[stem] = {"name": name, "bytes": len(data), "sha256": digest}
         _sync_folder(folder)
         whole = {"format": FORMAT, **manifest, "files": entries}
         text = json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True).encode("utf-8", "surrogatepass") + b"\n"
-        _write(folder / MANIFEST, text)
+        write(folder / MANIFEST, text)
         state = "the new index is there, but may not outlast a power failure"
         _sync_folder(folder)
     except OSError as error:
@@ -205,7 +205,8 @@ def _holds(path: Path, data: bytes) -> bool:
         return False
 
 
-def _write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes) -> None:
+    """Puts the bytes in the file's place at once, synced, and never through a link. Raises OSError with its name."""
     temporary = path.parent / _TEMPORARY.format(pid=os.getpid(), name=path.name)  # one writer: no other has this name
     with contextlib.suppress(FileNotFoundError):
         temporary.unlink()  # left behind by a killed build
