@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ import numpy as np
 from kb import ranking
 from kb.arrays import Array
 from kb.encoders import Encoder, open_encoder, probe
-from kb.errors import EncoderUnavailable, IndexMismatch, IndexMissing, QueryError
+from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMismatch, IndexMissing, QueryError
 from kb.locate import Location, is_fresh, locate
 from kb.records import Evidence, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.signature import mask, read
@@ -53,8 +53,7 @@ class KnowledgeBase:
         Raises IndexMissing, IndexCorrupt, IndexMismatch, EncoderUnavailable.
         """
         place = locate(index)
-        with _fresh(place) as folder:
-            store = FaissStore(folder)
+        store = _opened(place)
         made_by = store.manifest.get("encoder", {}).get("name")
         try:
             engine = open_encoder(encoder or made_by) if encoder is None or isinstance(encoder, str) else encoder
@@ -248,21 +247,22 @@ def _question_views(query: Query) -> list[str]:
     return [view for view in dict.fromkeys(views) if view.strip()]
 
 
-@contextmanager
-def _fresh(place: Location) -> Iterator[Path]:
-    """The folder of an index that is there; one in the cache is made or renewed first, with a line on stderr."""
+def _opened(place: Location) -> FaissStore:
+    """The index of a place; one in the cache that is missing, stale or damaged is made first, with a line on stderr."""
     fresh = is_fresh(place)
-    if fresh or not place.kept_fresh:
+    if not place.kept_fresh:
         if fresh is False:
             import logging
 
             logging.getLogger("kb").warning("%s was written to after its index; `kb build` renews it", place.articles)
-        yield place.index
-        return
+        return FaissStore(place.index)
+    if fresh:
+        with suppress(IndexMissing, IndexCorrupt):
+            return FaissStore(place.index)
     from kb.cache import renewed
 
     with renewed(place) as folder:
-        yield folder
+        return FaissStore(folder)
 
 
 def _require_same(store: Store, encoder: Encoder) -> None:
