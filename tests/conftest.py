@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -42,10 +43,14 @@ class FakeEncoder:
         vectors = np.zeros((len(texts), self.dim), np.float32)
         for row, text in enumerate(texts):
             for word in re.findall(r"[a-z0-9_]+|[\u4e00-\u9fff]", text.lower()):
-                source = np.random.default_rng([zlib.crc32(word.encode()), self.seed])
-                vectors[row] += source.standard_normal(self.dim, np.float32)
+                vectors[row] += _vector(word, self.seed, self.dim)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.divide(vectors, norms, out=vectors, where=norms > 0)
+
+
+@cache
+def _vector(word: str, seed: int, dim: int) -> Array:
+    return np.random.default_rng([zlib.crc32(word.encode()), seed]).standard_normal(dim, np.float32)
 
 
 @pytest.fixture
