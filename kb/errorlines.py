@@ -24,7 +24,7 @@ _ERRNO = re.compile(
     r"\bSQLSTATE\b|\bC\d{4}:|\bLNK\d{4}\b|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM)\b|\bE\d{4,5}\b"
 )
 _LEVEL = re.compile(
-    r"^(?:[^\w\n]{0,4}|[\w.:/@+\-\[\] ,=]{0,80}[\s\]:|])"
+    r"^(?:[^\w\n]{0,4}|[\w.:/@+\-\[\] ,=]{0,80}[\s\[\]:|])"
     r"(?:error|ERROR|Error|fatal|FATAL|Fatal|FAILED|FAILURE|CRITICAL|PANIC|panic|EMERG|emerg|SEVERE|E)"
     r"(?: ?\[[^\]\n]{0,40}\]| ?\([^)\n]{0,40}\))?(?: [A-Z]{1,4}-?\d{2,6})?(?::|：|!| -|\])(?= ?\S)"
 )
@@ -153,8 +153,9 @@ def quoted_errors(sentence: str) -> list[str]:
             continue
         whole = match.start() == 0 and match.end() == len(sentence)
         words = len(_WORDS.findall(match.group()))
-        announced = words >= 4 and _ANNOUNCED.search(sentence[max(0, match.start() - 40) : match.start()])
-        if not whole and words >= 2 and (announced or is_error_line(match.group())):
+        before = sentence[max(0, match.start() - 40) : match.start()]
+        named = words >= 4 and _ANNOUNCED.search(before) is not None
+        if not whole and words >= 2 and (named or is_error_line(match.group())):
             found.append(match.group().strip(" ,;:-\"'“”‘’`*"))
     return list(dict.fromkeys(found))
 

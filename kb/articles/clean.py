@@ -29,7 +29,7 @@ _COMMENT = re.compile(r"<!--.{0,2000}?-->")
 _ROW_END = re.compile(r"</t[dh]>\s{0,20}<t[dh](?:\s[^<>\n]{0,200})?>", re.IGNORECASE)
 _MOJIBAKE = {"â€¢": "•", "β€¢": "•", "â€“": "–", "β€“": "–", "â€”": "—", "β€”": "—", 'β€"': "—", 'â€"': "—", "â€œ": "“",
              "â€™": "’", "β€™": "’", "Â ": " ", "Â\xa0": " "}  # fmt: skip
-_TORN_BULLET = re.compile(r"\s{0,8}[-*•·]\s{0,4}")
+_TORN_BULLET = re.compile(r"^\s{0,8}[-*•·]\s{0,4}")
 _CODE_WORD = re.compile(r"[\x21-\x7e]{1,80}(?: [\x21-\x7e]{1,40}){0,3}")
 _NAME_LIKE = re.compile(r"[_./=\-\d(<]|[a-z][A-Z]|[a-z]{2}")
 _CLOSED = re.compile(r"[。.;；:：!！?？|>}\])】]\s{0,4}$|\s-$")

@@ -39,7 +39,7 @@ def _in_lines(lines: Sequence[Line]) -> list[str]:
             continue
         if fence and line.kind != "blank":
             found += _in_fence(fence, announced=_announces(before))
-            fence = []
+            fence, before = [], ""
         text = line.text.strip()
         if line.kind in ("text", "heading", "html") and text:
             message = _is_printed(text, announced=_announces(before), after_message=in_message)

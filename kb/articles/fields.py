@@ -24,7 +24,7 @@ _USELESS = re.compile(
     r"(?:did|does|do)(?: not|n['’]t) (?:help|fix|change anything|solve)|no difference|no effect|to no avail|in vain",
     re.IGNORECASE,
 )
-_MARKER_ONLY = re.compile(r"[\s>*#\-•\d.、)）]{0,20}")
+_MARKER_ONLY = re.compile(r"^[\s>*#\-•\d.、)）]{0,20}")
 
 
 def draft_of(issue: Found, remarks: list[Remark]) -> Draft:

@@ -29,7 +29,7 @@ _SAYING = re.compile(
 )
 # What must open the line, or be all of it.
 _OPENING = re.compile(
-    r"\s{0,20}(?:[>*#-]{1,4}\s?)?(?:文章标签[:：]|分类专栏|专栏[:：]|标签[:：]|更新时间[:：]|发布时间[:：]|发布于|修改于|最后更新|最近更新|编辑于|时间[:：].{0,40}浏览|作者[:：]|来源[:：]|"
+    r"^\s{0,20}(?:[>*#-]{1,4}\s?)?(?:文章标签[:：]|分类专栏|专栏[:：]|标签[:：]|更新时间[:：]|发布时间[:：]|发布于|修改于|最后更新|最近更新|编辑于|时间[:：].{0,40}浏览|作者[:：]|来源[:：]|"
     r"上一篇|下一篇|相关推荐|推荐阅读|猜你喜欢|相关文章|热门文章|首页\s?$|首页 ?[/>›»]|/ \S|当前位置|收起\s?$|暂无简介\s?$|目录\s?$|"
     r"于 ?\d{4}-\d\d-\d\d|\d{4}-\d\d-\d\d[\d :\s]{0,12}(?:作者|发布|阅读|浏览|编辑)|(?:\d{1,6} ?)?阅读\s?\d|阅读\s?\d{1,6}\s?分钟|浏览(?:量|次数)?[:：]?\s?\d|"
     r"以上就是(?:本|全部|今天)|想系统学习|Last (?:updated|modified|reviewed)|Updated (?:on )?[A-Z][a-z]{2,8} \d|Published|Posted (?:on|by|in)|Written by|By [A-Z][a-z]+ [A-Z][a-z]+\s?$|"
@@ -44,7 +44,7 @@ _CARD = re.compile(
 )
 _DOUBLED = re.compile(r"(?:^|(?<=[。！!?？.…]))\s?(?:- )?[A-Z]?([A-Za-z][\w.+\-]{2,60}?)\s?\1")
 _TAIL_OPENING = re.compile(
-    r"\s{0,8}(?:[#>*-]{1,4}\s?)?(?:登录后查看全文|热门项目推荐|相关项目推荐|热门内容推荐|最新内容推荐|项目优选|相关推荐|推荐阅读|猜你喜欢|热门文章|最新文章|相关文章|GitCode百大|"
+    r"^\s{0,8}(?:[#>*-]{1,4}\s?)?(?:登录后查看全文|热门项目推荐|相关项目推荐|热门内容推荐|最新内容推荐|项目优选|相关推荐|推荐阅读|猜你喜欢|热门文章|最新文章|相关文章|GitCode百大|"
     r"You might also like|People who viewed|Related articles|Related posts|Recommended reading|More from|Sign up for free to join|Comments\s?$|Recent posts)",
     re.IGNORECASE,
 )

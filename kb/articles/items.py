@@ -9,8 +9,8 @@ from .lines import Line
 
 __all__ = ["list_items"]
 
-_NUMBER = re.compile(r"(\s{0,8})(?:\*\*)?(?:\d{1,2}\s?[.、)）]|[（(]\d{1,2}[)）]|[①-⑳])\s{0,4}(?=\S)")
-_BULLET = re.compile(r"(\s{0,8})[-*+•]\s{1,4}(?=\S)")
+_NUMBER = re.compile(r"^(\s{0,8})(?:\*\*)?(?:\d{1,2}\s?[.、)）]|[（(]\d{1,2}[)）]|[①-⑳])\s{0,4}(?=\S)")
+_BULLET = re.compile(r"^(\s{0,8})[-*+•]\s{1,4}(?=\S)")
 
 
 def list_items(lines: Sequence[Line]) -> tuple[list[Line], list[list[Line]], bool]:

@@ -21,9 +21,9 @@ _NESTING = 60  # list and item count apart: thirty lists deep; beyond it our own
 _MD = MarkdownIt("commonmark", {"maxNesting": _NESTING}).enable("table").disable("reference")
 _MD.core.ruler.enableOnly(["normalize", "block"])
 
-_ATX = re.compile(r"[ >]{0,200}(#{1,6})(?:[ \t]|$)")
+_ATX = re.compile(r"^[ >]{0,200}(#{1,6})(?:[ \t]|$)")
 _ATX_CLOSE = re.compile(r"[ \t]#{1,9}[ \t]*$")
-_FENCE = re.compile(r"([ >\t]{0,200}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}){0,3})(`{3,}|~{3,})([^\n]*)")
+_FENCE = re.compile(r"^([ >\t]{0,200}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}){0,3})(`{3,}|~{3,})([^\n]*)")
 _SELF_ENDING_HTML = (
     ("<pre", "</pre>"),
     ("<script", "</script>"),

@@ -18,13 +18,16 @@ from dataclasses import dataclass, field
 
 from ..records import Remark
 from .draft import Draft, Part, slice_of
+from .kinds import REMARK_KINDS
 from .labels import bare, role_of
 from .lines import Line
 from .vocabulary import OWN_LABELS
 
 __all__ = ["read_own_form"]
 
-_PROJECT = re.compile(r"\s{0,3}(?:\*\*)?(?:Project|项目)(?:\*\*)?\s?[:：]\s?(?:\*\*)?\s?(\S[^\n]{0,80})", re.IGNORECASE)
+_PROJECT = re.compile(
+    r"^\s{0,3}(?:\*\*)?(?:Project|项目)(?:\*\*)?\s?[:：]\s?(?:\*\*)?\s?(\S[^\n]{0,80})", re.IGNORECASE
+)
 
 
 @dataclass
@@ -122,7 +125,8 @@ def _draft(node: _Node, remarks: list[Remark]) -> Draft:
 
 
 def _pass_over(node: _Node, remarks: list[Remark], role: str = "") -> None:
-    kind = role or role_of(node.title) or "unread"
+    kind = role or role_of(node.title)
+    kind = kind if kind in REMARK_KINDS else "unread"
     text = slice_of(node.body)
     remarks.append(Remark(node.heading.no, kind, f"{node.title}\n{text}" if text else node.title))
     for child in node.children:

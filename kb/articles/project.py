@@ -67,6 +67,7 @@ def name_project(
             return tag
     return (
         _product(title)
+        or _before_chinese(title)
         or _product("\n".join(body))
         or _product(whole)
         or _leading_word(title)
@@ -78,6 +79,13 @@ def _product(text: str) -> str | None:
     """The known product a text names most often, the earlier one first."""
     named = Counter(word for word in _WORD.findall(text[:20_000]) if word in PRODUCTS)
     return max(named, key=lambda word: named[word]) if named else None
+
+
+def _before_chinese(title: str) -> str | None:
+    """`Frigate 摄像头画面全绿`: a Latin name that opens a Chinese title."""
+    found = re.match(rf"({_NAME})\s?[\u4e00-\u9fff]", title)
+    name = _trim(found[1]) if found else ""
+    return name if name and name[0].isupper() and not name.endswith("Error") else None
 
 
 def _leading_word(title: str) -> str | None:

@@ -13,10 +13,11 @@ from .fields import draft_of
 from .furniture import mark_furniture
 from .headings import looks_like_code, unmark_commands
 from .issues import Found, find_issues
+from .kinds import REMARK_KINDS
 from .labels import role_of
 from .lines import Line
 from .prose import is_problem, is_question_only
-from .sections import Section, build_tree, flat_sections
+from .sections import KEY_ROLES, Section, build_tree, flat_sections
 
 __all__ = ["read_any_form"]
 
@@ -51,7 +52,7 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
             if line.kind == "text" and looks_like_code(line.text) and "|" not in line.text and not role_of(line.text):
                 line.kind = "code"
     mark_furniture(lines)
-    remarks = [Remark(line.no, "furniture", line.text.strip()[:300]) for line in lines if line.kind == "furniture"]
+    remarks = [Remark(line.no, "furniture", line.text.strip()) for line in lines if line.kind == "furniture"]
     title, lines = _take_title(lines, front_title, plain=plain)
     sections = flat_sections(lines, plain=plain)
     sections = _drop_repeats(sections, title, remarks)
@@ -72,12 +73,10 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
         draft.errors = draft.errors or errors_in(draft.title, draft.symptom)
     accepted = [_is_record(issue, draft) for issue, draft in pairs]
     # Among issues, what has a symptom and a fix under labels of their own is one too, whatever its words.
-    drafts = [
-        draft
-        for (issue, draft), good in zip(pairs, accepted, strict=True)
-        if good or (any(accepted) and _is_labelled(issue))
-    ]
-    _remark_rest(everything, drafts, remarks)
+    good = [good or (any(accepted) and _is_labelled(issue)) for (issue, _), good in zip(pairs, accepted, strict=True)]
+    kept = [issue for (issue, _), keep in zip(pairs, good, strict=True) if keep]
+    drafts = [draft for (_, draft), keep in zip(pairs, good, strict=True) if keep]
+    _remark_rest(everything, kept, drafts, remarks)
     return title, drafts, remarks, opening
 
 
@@ -156,15 +155,19 @@ def _is_labelled(issue: Found) -> bool:
     return "fix" in roles and ("symptom" in roles or "cause" in roles)
 
 
-def _remark_rest(sections: Sequence[Section], drafts: Sequence[Draft], remarks: list[Remark]) -> None:
-    """A heading that opens no part of a record is told of."""
+def _remark_rest(
+    sections: Sequence[Section], issues: Sequence[Found], drafts: Sequence[Draft], remarks: list[Remark]
+) -> None:
+    """Every heading that is in no record is told of: as a title, as a label, or inside a field."""
     used = {line.no for d in drafts for parts in (d.symptom, d.cause, d.fix) for part in parts for line in part.lines}
-    titles = {draft.title for draft in drafts}
+    used |= {issue.head.line.no for issue in issues if issue.head is not None and issue.head.line is not None}
+    for issue in issues:
+        labels = [section for part in issue.parts for section in part.walk() if section.role in KEY_ROLES | {"reply"}]
+        used |= {section.line.no for section in labels if section.line is not None}
+    told = {remark.line for remark in remarks}
     for section in sections:
-        if section.line is None or not section.marked or section.line.kind not in ("heading", "text"):
+        line = section.line
+        if line is None or not section.marked or line.no in used or line.no in told:
             continue
-        if section.role in ("symptom", "cause", "fix") or section.title in titles or section.line.no in used:
-            continue
-        remarks.append(
-            Remark(section.line.no, section.role if section.role not in ("", "root") else "not-an-issue", section.title)
-        )
+        kind = section.role if section.role in REMARK_KINDS else "not-an-issue"
+        remarks.append(Remark(line.no, kind, section.title or line.text.strip()))

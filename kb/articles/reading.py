@@ -8,6 +8,7 @@ from ..records import Article, IssueRecord, Lang, Source
 from .draft import Draft, Part
 from .errors import errors_in
 from .frontmatter import FrontMatter, read_front_matter
+from .kinds import REMARK_KINDS
 from .lines import Line, classify
 from .own import read_own_form
 from .project import name_project
@@ -15,12 +16,6 @@ from .reader import read_any_form
 from .source import detect_lang, filed_lang, read_lines, slug_of, suffix_lang
 
 __all__ = ["REMARK_KINDS", "parse"]
-
-REMARK_KINDS = (
-    "analysis", "background", "confusable", "diagnosis", "environment", "front-matter", "furniture", "impact",
-    "no-fix", "not-an-issue", "prevention", "progress", "question", "recovered", "rejected", "related", "summary",
-    "symptom", "cause", "fix", "theory", "timeline", "title", "toc", "unread", "verification",
-)  # fmt: skip
 
 
 def parse(data: bytes, *, path: str) -> Article:

@@ -29,7 +29,7 @@ _TITLE_ABOVE, _BARE_LABEL, _TITLE_BELOW, _QUESTION, _NUMBERED, _BOLD_TITLE, _BOL
 )  # fmt: skip
 
 _BOLD_ONLY = re.compile(
-    r"\s{0,8}(?:[-*+•]\s{1,3})?(?:\d{1,2}[.、)]\s{0,2})?(?:\*\*|__)([^*\n]{1,300}?)(?:\*\*|__)\s{0,3}[:：]?\s{0,4}"
+    r"^\s{0,8}(?:[-*+•]\s{1,3})?(?:\d{1,2}[.、)]\s{0,2})?(?:\*\*|__)([^*\n]{1,300}?)(?:\*\*|__)\s{0,3}[:：]?\s{0,4}"
 )
 _INLINE_ROLES = KEY_ROLES | {
     "prevention",

@@ -57,6 +57,8 @@ def _looks_utf16(data: bytes) -> bool:
 
 
 def _likely_encoding(data: bytes) -> str:
+    if b"\0" in data[:2000]:
+        return "the file looks like UTF-16"
     for encoding, name in (("gb18030", "GBK"), ("big5", "Big5"), ("shift_jis", "Shift_JIS")):
         try:
             text = data.decode(encoding)

@@ -1,0 +1,155 @@
+"""Conservation: every heading of an article is in a record or in a remark, whatever surrounds it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kb.articles import parse
+from kb.articles.labels import role_of
+from kb.records import Article
+
+TAIL = "\n\n## Later heading\n\n### Symptom\n\nIt fails late.\n\n### Fix\n\nRestart it.\n"
+
+
+def told(article: Article) -> str:
+    parts = [article.title]
+    for record in article.records:
+        parts += [record.title, record.symptom, record.cause, record.fix]
+    parts += [remark.text for remark in article.remarks]
+    return "\n".join(parts)
+
+
+def is_told(article: Article, heading: str, line: int) -> bool:
+    inside = any(record.source.first_line <= line <= record.source.last_line for record in article.records)
+    return heading in told(article) or (bool(role_of(heading)) and inside)
+
+
+LABELS = ["Symptom", "Cause", "Fix", "Prevention", "Environment", "Summary", "现象", "根本原因", "解决方案", "最佳实践", "背景",
+          "Symptoms", "Root cause", "Resolution", "Timeline", "FAQ", "目录", "How it works"]  # fmt: skip
+BODIES = ["", "It fails with `error: boom`.", "因为磁盘已满，写入失败。", "Set `a` to 1.\n\n- one\n- two", "```\nRuntimeError: x\n```",
+          "> quoted words", "| a | b |\n|---|---|\n| c | d |", "<details>\n<summary>More</summary>\n\ntext\n</details>",
+          "**Q: why?**\n\nA: because.", "1. one\n2. two", "原因：内存不足。\n解决：加内存。", "    indented"]  # fmt: skip
+TITLES = st.from_regex(r"Unique [a-z]{3,8} [a-z]{3,8} (stops|works|is slow)", fullmatch=True)
+
+
+@st.composite
+def articles(draw: st.DrawFn) -> tuple[str, list[tuple[str, int]]]:
+    lines: list[str] = []
+    headings: list[tuple[str, int]] = []
+    for _ in range(draw(st.integers(1, 9))):
+        text = draw(st.one_of(st.sampled_from(LABELS), TITLES))
+        if draw(st.integers(0, 5)) == 0 and lines:
+            lines += ["", text, "======" if draw(st.booleans()) else "------"]
+            headings.append((text, len(lines) - 1))
+        else:
+            lines += ["", "#" * draw(st.integers(1, 6)) + " " + text]
+            headings.append((text, len(lines)))
+        lines += ["", *draw(st.sampled_from(BODIES)).split("\n")]
+    return "\n".join(lines), headings
+
+
+@settings(max_examples=250, deadline=None)
+@given(articles())
+def test_every_heading_is_in_a_record_or_a_remark(drawn: tuple[str, list[tuple[str, int]]]) -> None:
+    text, headings = drawn
+    article = parse(text.encode(), path="a.md")
+    lost = [heading for heading, line in headings if not is_told(article, heading, line)]
+    assert not lost
+
+
+def nested(depth: int, mark: str = "-") -> str:
+    return "# Title\n\n" + "".join("  " * n + f"{mark} level {n}\n" for n in range(depth))
+
+
+@pytest.mark.parametrize(
+    ("before", "remark"),
+    [
+        (nested(10), ""),
+        (nested(50), "recovered"),
+        (nested(400), "recovered"),
+        ("# Title\n\n" + "> " * 400 + "deep", ""),
+        ("# Title\n\nText.\n\n```\nlog without an end", "recovered"),
+        ("# Title\n\n~~~text\nlog", "recovered"),
+        ("# Title\n\n- item\n  ```\n  code in an item", ""),
+        ("# Title\n\n<!-- never closed", "recovered"),
+        ("# Title\n\n<pre>\nnever closed", "recovered"),
+        ("# Title\n\n<details>\n<summary>x</summary>", ""),
+        ("\ufeff# Title\n\ntext", ""),
+        ("# Title\n\n| a | b\n|---|---", ""),
+        ("# Title\n\n[a]: http://x 'never closed", ""),
+    ],
+    ids=["list-10", "list-50", "list-400", "quote-400", "fence", "tilde", "fence-in-item", "comment", "pre", "details", "bom",
+         "table", "reference"],
+)  # fmt: skip
+def test_what_follows_is_still_read(before: str, remark: str) -> None:
+    article = parse((before + TAIL).encode(), path="a.md")
+    assert [record.title for record in article.records] == ["Later heading"]
+    assert article.records[0].fix == "Restart it."
+    if remark:
+        assert remark in [found.kind for found in article.remarks]
+
+
+def test_headings_inside_quotes_and_html_are_told() -> None:
+    text = (
+        "# Title\n\n> ## Quoted heading\n> words\n\n<div>\n## Heading in HTML\n</div>\n\n- # Heading in an item\n"
+        + TAIL
+    )
+    found = told(parse(text.encode(), path="a.md"))
+    for heading in ("Quoted heading", "Heading in HTML", "Heading in an item", "Later heading"):
+        assert heading in found
+
+
+def test_a_comment_in_a_fence_is_no_heading() -> None:
+    text = "# T\n\n## Symptom\n\nFails.\n\n## Fix\n\n```bash\n# Symptom\n\n## Cause\nrun it\n```\n"
+    (record,) = parse(text.encode(), path="a.md").records
+    assert "## Cause\nrun it" in record.fix
+    assert record.cause == ""
+
+
+GROWERS: dict[str, Callable[[int], str]] = {
+    "quotes": lambda n: "> " * n,
+    "brackets": lambda n: "[" * n,
+    "images": lambda n: "![" * n,
+    "backticks": lambda n: "`" * n,
+    "spaced backticks": lambda n: "` " * n,
+    "strong": lambda n: "**a" * n,
+    "comments": lambda n: "<!--" * n,
+    "comment lines": lambda n: "<!--\n" * n,
+    "table": lambda n: "|a|b|\n|-|-|\n" + "|c|d|\n" * (n // 4),
+    "references": lambda n: "[a]: b\n" * (n // 4),
+    "nested list": lambda n: nested(min(n // 200, 400)) * 4,
+    "list": lambda n: "- a\n" * (n // 4),
+    "headings": lambda n: "# a\n" * (n // 8),
+    "labels": lambda n: "原因：x\n" * (n // 8),
+    "one character": lambda n: "a" * (n * 4),
+    "one ideograph": lambda n: "的" * (n * 4),
+    "spaces": lambda n: " " * (n * 4) + "x",
+    "quotes in a line": lambda n: "\"'" * n,
+    "questions": lambda n: "Q: a\n\nA: b\n\n" * (n // 16),
+    "sentences": lambda n: "It fails. " * (n // 4),
+    "bullets": lambda n: "-\n\ntext\n" * (n // 16),
+    "html": lambda n: "<b>" * n,
+    "pipes": lambda n: "|" * n + "\n" + "-|" * n + "\n" + "|" * n,
+}
+
+
+@pytest.mark.parametrize("name", GROWERS)
+def test_time_grows_with_the_text(name: str) -> None:
+    """Twice the text takes at most 2.6 times as long (best of three; below 20 ms the clock is noise)."""
+
+    def took(size: int) -> float:
+        data = ("# Title\n\n## Symptom\n\nFails.\n\n" + GROWERS[name](size)).encode()
+        best = 9.0
+        for _ in range(3):
+            start = time.perf_counter()
+            parse(data, path="a.md")
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    small, large = took(2_000), took(4_000)
+    assert large < max(0.02, 2.6 * small)

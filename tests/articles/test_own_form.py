@@ -1,0 +1,165 @@
+"""This project's own article form is read exactly: no guess, no loss, line by line."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb.articles import parse
+
+ENGLISH = """---
+project: Example
+tags: [startup, disk]
+versions: [example 2.x, example-plugin 1.4]
+sources:
+  - https://example.org/issues/1
+updated: 2026-01-02
+---
+
+# Two ways to fail at startup
+
+An introduction that belongs to no record.
+
+## The service cannot write its log
+
+### Symptom
+
+The unit stops at once:
+
+```
+error: cannot open log: No space left on device
+```
+
+Solution: this word opens no section here.
+
+### Cause
+
+`/var` is full.
+
+### Fix
+
+1. Remove old logs.
+
+```bash
+# journalctl keeps a copy
+journalctl --vacuum-size=200M
+```
+
+#### When that is not enough
+
+Do not delete the journal by hand.
+
+### Not to be confused with
+
+A missing folder.
+
+## The port is taken
+Project: Other
+
+### Symptom
+Nothing answers.
+
+### Cause
+
+### Fix
+Choose another port.
+"""
+
+CHINESE = """---
+project: [示例, 其他]
+---
+# 单个问题
+
+项目：另一个
+
+## 现象
+
+启动后 `端口被占用`。
+
+## 原因
+
+旧进程没有退出。
+
+## 解决方案
+
+结束旧进程。
+
+## 容易混淆
+
+权限不足。
+"""
+
+
+def test_issues_are_slices_of_the_article() -> None:
+    article = parse(ENGLISH.encode(), path="en/startup.md")
+    assert (article.slug, article.lang, article.title) == ("startup", "en", "Two ways to fail at startup")
+    first, second = article.records
+    assert first.id == "startup#1/en"
+    assert first.title == "The service cannot write its log"
+    assert first.symptom == (
+        "The unit stops at once:\n\n```\nerror: cannot open log: No space left on device\n```\n\n"
+        "Solution: this word opens no section here."
+    )
+    assert first.cause == "`/var` is full."
+    assert first.fix == (
+        "1. Remove old logs.\n\n```bash\n# journalctl keeps a copy\njournalctl --vacuum-size=200M\n```\n\n"
+        "#### When that is not enough\n\nDo not delete the journal by hand."
+    )
+    assert first.errors == ("error: cannot open log: No space left on device",)
+    assert first.project == "Example"
+    assert first.tags == ("startup", "disk")
+    assert first.versions == ("example 2.x", "example-plugin 1.4")
+    assert first.sources == ("https://example.org/issues/1",)
+    lines = ENGLISH.split("\n")
+    assert lines[first.source.first_line - 1] == "## The service cannot write its log"
+    assert lines[first.source.last_line - 1] == "Do not delete the journal by hand."
+    assert (second.title, second.project, second.cause, second.errors) == ("The port is taken", "Other", "", ())
+    assert second.fix == "Choose another port."
+    assert [(remark.kind, remark.line) for remark in article.remarks] == [
+        ("background", 12),
+        ("confusable", lines.index("### Not to be confused with") + 1),
+    ]
+
+
+def test_single_issue_in_chinese() -> None:
+    article = parse(CHINESE.encode(), path="zh/single.zh.md")
+    (record,) = article.records
+    assert record.id == "single#1/zh"
+    assert (record.title, record.project) == ("单个问题", "另一个")
+    assert (record.symptom, record.cause, record.fix) == ("启动后 `端口被占用`。", "旧进程没有退出。", "结束旧进程。")
+    assert "容易混淆" in [remark.text.split("\n")[0] for remark in article.remarks]
+
+
+def test_both_tellings_share_the_issue() -> None:
+    english = parse(ENGLISH.encode(), path="en/twin.md").records
+    chinese = parse(ENGLISH.replace("### Symptom", "### 现象").encode(), path="zh/twin.zh.md").records
+    assert [record.issue for record in english] == [record.issue for record in chinese] == ["twin#1", "twin#2"]
+    assert {record.lang for record in chinese} == {"zh"}
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "lang"),
+    [
+        ("zh/a.md", "lang: en", "zh"),
+        ("en/a.zh.md", "", "en"),
+        ("a.md", "lang: zh", "zh"),
+        ("notes/a.zh.md", "title: x", "zh"),
+        ("a.md", "title: x", "en"),
+    ],
+)
+def test_language_is_what_is_filed_then_stated_then_spelled(path: str, head: str, lang: str) -> None:
+    text = f"---\n{head}\n---\n# T\n\n## Symptom\n\nIt stops with an error.\n\n## Fix\n\nRestart it.\n"
+    assert parse(text.encode(), path=path).lang == lang
+
+
+def test_code_does_not_decide_the_language() -> None:
+    code = "\n".join(["error: nothing to do here at all"] * 30)
+    text = f"# 启动失败\n\n## 现象\n\n进程退出，没有输出。\n\n```\n{code}\n```\n\n## 解决方案\n\n重新安装。\n"
+    assert parse(text.encode(), path="a.md").lang == "zh"
+
+
+def test_broken_front_matter_still_names_the_project() -> None:
+    text = '---\nproject: Example\ntitle: "unclosed\ntags: [a, b]\n---\n# T\n\n## Symptom\n\nFails.\n\n## Fix\n\nRestart.\n'
+    article = parse(text.encode(), path="a.md")
+    assert [record.project for record in article.records] == ["Example"]
+    assert article.records[0].tags == ("a", "b")
+    assert "front-matter" in [remark.kind for remark in article.remarks]
