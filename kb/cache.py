@@ -26,20 +26,21 @@ def renewed(place: Location) -> Iterator[Path]:
     written. Articles that cannot be read are left out and logged."""
     articles, folder = place.articles, place.index
     assert articles is not None
-    try:
-        _renew(articles, folder)
-    except IndexBusy:
-        deadline = time.monotonic() + _PATIENCE_S
-        while not is_fresh(place) and time.monotonic() < deadline:
+    deadline = time.monotonic() + _PATIENCE_S
+    busy = True
+    while busy:
+        try:
+            _renew(articles, folder)
+            busy = False
+        except IndexBusy:  # and if the other one dies, its work is ours
             time.sleep(0.05)
-        yield folder
-        return
-    except IndexWriteFailed as error:
-        _log.warning("%s; this index will not be kept", error)
-        with tempfile.TemporaryDirectory(prefix="kb-", ignore_cleanup_errors=True) as temporary:
-            _renew(articles, Path(temporary))
-            yield Path(temporary)
-        return
+            busy = not is_fresh(place) and time.monotonic() < deadline
+        except IndexWriteFailed as error:
+            _log.warning("%s; this index will not be kept", error)
+            with tempfile.TemporaryDirectory(prefix="kb-", ignore_cleanup_errors=True) as temporary:
+                _renew(articles, Path(temporary))
+                yield Path(temporary)
+            return
     yield folder
 
 
