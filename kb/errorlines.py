@@ -29,7 +29,7 @@ _LEVEL = re.compile(
     r"(?: ?\[[^\]\n]{0,40}\]| ?\([^)\n]{0,40}\))?(?: [A-Z]{1,4}-?\d{2,6})?(?::|：|!| -|\])(?= ?\S)"
 )
 _PREFIX = re.compile(
-    r"^[^\w\n]{0,4}(?:npm (?:ERR!|error)|ERR!|ERR_|fatal|FATAL|panic|Error response from daemon|error during|error in\b|"
+    r"^[^\w\n]{0,4}(?:ERROR \d{3,5} \([A-Z0-9]{5}\)|npm (?:ERR!|error)|ERR!|ERR_|fatal|FATAL|panic|Error response from daemon|error during|error in\b|"
     r"Error in\b|error TS|error CS|Segmentation fault|Bus error|Killed\b|Aborted\b|Caught signal|Fatal Python|Exit ?code:? ?-?\d|"
     r"exit status [1-9]|Exitcode|Process finished with exit code [1-9-]|Watchdog caught|BUILD FAILED|FAILURE: Build|Failed to|"
     r"Unable to|Could not|Cannot|Can't|can not|No such|Permission denied|Access denied|Connection (?:refused|reset|timed)|"
@@ -53,7 +53,7 @@ _SAYING = re.compile(
     r"bad gateway|gateway time-?out|service unavailable|internal server error|forbidden|unauthorized|certificate verify|"
     r"handshake fail|not a git repository|merge conflict|diverge|is out of date|out of bounds|overflow|division by zero|divide by zero|"
     r"deadlock|version conflict|conflicting|incompatible|unmet |unsatisf|not supported|unsupported|no such|refused to|denied|"
-    r"watchdog caught|blocked by|\brejected\b|corrupt|larger than the maximum|exceeds? the|no kernel image|marked as ready|duplicate entry|error[_ ]code:",
+    r"watchdog caught|blocked by|\brejected\b|corrupt|larger than the maximum|exceeds? the|no kernel image|marked as ready|duplicate entry|error[_ ]code:|\"level\":\"(?:fatal|error|panic)\"|is longer than the|not ready|gave HTTP response",
     re.IGNORECASE,
 )
 _FRAME = re.compile(
@@ -124,8 +124,8 @@ _ASCII_RUN = re.compile(r"[\x20-\x7e“”‘’]{6,600}")
 _WORDS = re.compile(r"[A-Za-z]{2,}")
 # What stands before a message in a sentence: the text after it is the message.
 _ANNOUNCED = re.compile(
-    r"(?:(?:错误|报错|异常)(?:信息|提示|内容|日志)?|报|提示|抛出|出现|显示|输出|返回|日志为|\b(?:fails? with|failed with|error is|error was|raises|throws|"
-    r"reports|prints|says|error message(?: is)?|message|crash(?:es|ed) with|exits? with|dies with|stops with|aborts with|returned|returns|"
+    r"(?:(?:错误|报错|异常)(?:信息|提示|内容|日志)?|报|提示|抛出|出现|显示|输出|打印|返回|日志为|日志末尾为|\b(?:fails? with|failed with|error is|error was|raises|throws|"
+    r"reports|prints|says|error message(?: is)?|message|crash(?:es|ed) with|exits? with|(?:stop|abort|die|end|answer|respond|finish|return)(?:s|ed)? with|repeats|repeated|returned|returns|"
     r"shows|showed|got|get|receive|received|saying|threw|throws|logged|printed|ended with|ends with|fails on|error))"
     r"(?:了|为|如下|是|以下错误|错误)?[:：]?\s{0,3}$",
     re.IGNORECASE,
@@ -145,7 +145,7 @@ def quoted_errors(sentence: str) -> list[str]:
     for match in _QUOTED.finditer(sentence):
         value = next(group for group in match.groups() if group is not None).strip()
         announced = _ANNOUNCED.search(sentence[max(0, match.start() - 40) : match.start()])
-        if is_error_line(value) or (announced and _is_message(value)):
+        if is_error_line(value) or (_is_message(value) and (announced or _is_telling(value))):
             found.append(value)
             spans.append(match.span())
     for match in _ASCII_RUN.finditer(sentence):
@@ -158,6 +158,17 @@ def quoted_errors(sentence: str) -> list[str]:
         if not whole and words >= 2 and (named or is_error_line(match.group())):
             found.append(match.group().strip(" ,;:-\"'“”‘’`*"))
     return list(dict.fromkeys(found))
+
+
+_TELLING = re.compile(
+    r"\b(?:error|fail(?:s|ed|ure)?|fatal|abort(?:s|ed)?|denied|refused|warn(?:ing)?|exhausted|stale|lost)\b",
+    re.IGNORECASE,
+)
+_CODE_MARKS = re.compile(r"^[-./~$<]|[{}=;]|\w\(|--\w")
+
+
+def _is_telling(value: str) -> bool:
+    return _TELLING.search(value) is not None or (len(_WORDS.findall(value)) >= 5 and not _CODE_MARKS.search(value))
 
 
 def _is_message(value: str) -> bool:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ..errorlines import has_error
 from ..records import Remark
 from .draft import Draft, Part
 from .headings import looks_like_code
 from .issues import Found
+from .items import list_items
 from .lines import Line
 from .prose import is_action, is_cause, is_problem, is_unresolved, sentences, sort_of
 from .sections import Section
@@ -20,7 +22,7 @@ from .sections import Section
 __all__ = ["draft_of"]
 
 _USELESS = re.compile(
-    r"没用|没有用|无效|没有(?:任何)?效果|没效果|不起作用|不管用|浪费时间|问题依旧|依然报错|依旧报错|无济于事|"
+    r"^\W{0,6}(?:don['’]t|do not) try\b|试过|没用|没有用|无效|没有(?:任何)?效果|没效果|不起作用|不管用|浪费时间|问题依旧|依然报错|依旧报错|无济于事|"
     r"(?:did|does|do)(?: not|n['’]t) (?:help|fix|change anything|solve)|no difference|no effect|to no avail|in vain",
     re.IGNORECASE,
 )
@@ -193,12 +195,15 @@ def _is_code(line: Line) -> bool:
 def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
     """Put each sentence where it belongs. `answer`: reasons first, then deeds; `body`: what happens, then the rest."""
     last = "symptom" if mode == "body" else "cause"
+    steps = _steps(lines)
     acted = False
     guess = ""  # a plain statement between what happens and what to do is most likely the reason
     for run in _paragraphs(lines):
         if _is_code(run[0]):
             where = last if last in ("symptom", "cause", "fix") else ""
-            if where == "cause" and mode == "answer":
+            if where != "fix" and has_error("\n".join(line.text for line in run)):
+                where = "symptom"
+            elif where == "cause" and mode == "answer":
                 where = "fix"
             if where == "symptom" and acted:
                 where = "fix"
@@ -207,6 +212,10 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
             continue
         for line in run:
             if not line.text.strip():
+                continue
+            if mode == "answer" and line.no in steps:
+                draft.fix.append(Part([line]))
+                last, acted = "fix", True
                 continue
             pieces: dict[str, list[str]] = {}
             for piece in sentences(line.text):
@@ -240,6 +249,14 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
             for field in ("symptom", "cause", "fix"):
                 if field in pieces:
                     getattr(draft, field).append(Part(text="".join(pieces[field]).strip()))
+
+
+def _steps(lines: Sequence[Line]) -> set[int]:
+    """Numbers of the lines that are numbered steps; reasons may be numbered too, and then say so."""
+    _, items, numbered = list_items(lines)
+    if not numbered or any(is_cause(item[0].text) for item in items):
+        return set()
+    return {line.no for item in items for line in item if line.kind == "text"} - {line.no for line in items[-1][1:]}
 
 
 def _plain(last: str, mode: str, acted: bool, piece: str) -> str:
@@ -279,6 +296,17 @@ def _fill_cause(draft: Draft, issue: Found) -> None:
         if found:
             draft.cause = [Part(text=text) for text in dict.fromkeys(found)]
             return
+    draft.cause = [Part(text=text) for text in _reason_before_deed(draft.fix)]
+
+
+def _reason_before_deed(parts: Sequence[Part]) -> list[str]:
+    """`默认以float32加载权重。在命令行追加 …`: a plain statement that opens a paragraph of the fix."""
+    for part in parts:
+        for text in [part.text] if part.text else [line.text for line in part.lines if line.kind == "text"]:
+            pieces = [piece.strip() for piece in sentences(text)]
+            if len(pieces) >= 2 and not sort_of(pieces[0]) and len(pieces[0]) > 8 and is_action(pieces[1]):
+                return [pieces[0]]
+    return []
 
 
 def _drop_waiting(draft: Draft, remarks: list[Remark]) -> None:

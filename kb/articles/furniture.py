@@ -23,7 +23,7 @@ _SAYING = re.compile(
     r"Skip to (?:main )?content|\b\d{1,3} min(?:ute)?s? read|Was this (?:page |article |answer |document )?helpful|Edit this page|Edit on GitHub|"
     r"Share this|Sign up for free to join|Sign up for our|Subscribe to|newsletter|uses? cookies|cookie (?:policy|notice|settings)|"
     r"You might also like|People who viewed|also viewed|llms\.txt|Documentation Index|All rights reserved|Privacy Policy|Terms of (?:Service|Use)|"
-    r"fast-track publication|Powered by|Report (?:a problem|an issue) (?:with|on) this page|Did you find this|Leave a (?:comment|reply)|"
+    r"fast-track publication|Solution (?:Verified|Unverified|In Progress)|Did you like this post|订阅专栏|专栏简介|招贤纳士|上一页 \d|Powered by|Report (?:a problem|an issue) (?:with|on) this page|Did you find this|Leave a (?:comment|reply)|"
     r"Click here to|Join our (?:Discord|Slack|community)|Follow us on|Already have an account|Back to top|Thanks for reading",
     re.IGNORECASE,
 )

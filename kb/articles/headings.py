@@ -9,7 +9,7 @@ from ..errorlines import is_command, is_error_line
 from .labels import read_label, role_of, split_ordinal
 from .lines import Line
 
-__all__ = ["is_bare_heading", "is_reply", "looks_like_code", "question_or_answer", "unmark_commands"]
+__all__ = ["is_bare_heading", "is_reply", "looks_like_code", "question_or_answer", "spoken", "unmark_commands"]
 
 _Q = re.compile(
     r"^\s{0,8}(?:[>#*+•-]{1,6}\s{0,3})?(?:\*\*|__)?\s?(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|问)\s?[#＃]?\d{0,3}\s?[:：.、)]|(?:Q|Question)\s?\d{1,3}\s|(?:提问|问题)\s?[:：](?=.{0,200}[?？]))(?!\d)\s{0,3}",
@@ -23,6 +23,10 @@ _REPLY = re.compile(
     r"^[\s>*#_@\[-]{0,8}[\w.-]{1,40}[\]*_]{0,3}\s?(?:[(（\[][\w ,/]{1,40}[)）\]]\s?)?(?:commented|replied|wrote|answered|评论|回复|发表)(?:于|了|道)?"
     r"(?:\s.{0,60})?[:：]?\s{0,4}$",
     re.IGNORECASE,
+)
+_SPOKEN = re.compile(
+    r"^\s{0,4}(?:[-*>]\s{1,3})?(?:\*\*)?(?:@[\w.-]{1,40}|楼主|题主|提问者|维护者|作者|OP|maintainer)(?:\s?[(（][^()（）\n]{1,20}[)）])?"
+    r"(?:\*\*)?\s?[:：](?:\*\*)?\s{0,3}(?=\S)"
 )
 _CLOSED = re.compile(r"[。.;；:：!！?？…|}\])）】\"”>,、~～]\s{0,4}$")
 _ITEM = re.compile(r"^\s{0,12}(?:[-*+•·]\s|\d{1,3}[.、)）]|[（(]\d{1,2}[)）]|[①-⑳])")
@@ -54,7 +58,13 @@ def question_or_answer(text: str) -> tuple[str, str] | None:
 
 def is_reply(text: str) -> bool:
     """The line that opens a comment of an issue thread."""
-    return _REPLY.match(text[:120]) is not None
+    return _REPLY.match(text[:120]) is not None or _SPOKEN.match(text) is not None
+
+
+def spoken(text: str) -> str:
+    """What follows the name in `@name（维护者）：text`; empty when the name has a line of its own."""
+    found = _SPOKEN.match(text)
+    return text[found.end() :].strip() if found else ""
 
 
 def looks_like_code(text: str) -> bool:
@@ -63,23 +73,20 @@ def looks_like_code(text: str) -> bool:
 
 
 def unmark_commands(lines: Sequence[Line]) -> None:
-    """`# rm -f x` on a page without fences is a root prompt, `# why` between two commands a comment: code, both."""
-    for n, line in enumerate(lines):
+    """`# rm -f x` on a page without fences is a root prompt, `# why` before a command a comment: code, both."""
+    for n in range(len(lines) - 1, -1, -1):
+        line = lines[n]
         if line.kind != "heading" or line.level != 1 or not line.text.startswith("# "):
             continue
         text = line.text[2:].strip()
-        typed = is_command(text) or (text[:1].islower() and text.isascii() and _OPTION.search(text) is not None)
         before = lines[n - 1] if n else None
         after = lines[n + 1] if n + 1 < len(lines) else None
-        between = (
-            before is not None
-            and after is not None
-            and before.kind in ("text", "code")
-            and after.kind in ("text", "code")
+        prompt = is_command(text) or (text[:1].islower() and text.isascii() and _OPTION.search(text) is not None)
+        glued = before is not None and before.kind in ("text", "code") and text[:1].islower() and text.isascii()
+        comment = after is not None and (
+            (after.kind == "code" and after.block == 0) or (after.kind == "text" and looks_like_code(after.text))
         )
-        between = between and looks_like_code(before.text) and looks_like_code(after.text)  # type: ignore[union-attr]
-        glued = before is not None and before.kind in ("text", "code") and bool(before.text.strip())
-        if typed or between or (glued and text[:1].islower() and text.isascii()):
+        if prompt or glued or comment:
             line.kind, line.level = "code", 0
 
 
@@ -138,6 +145,8 @@ def _is_body(line: Line) -> bool:
         or text in ("-", "*", "•")
         or bool(role_of(text))
         or read_label(text) is not None
+        or "，" in text
+        or "," in text
         or is_error_line(text)
     )
 

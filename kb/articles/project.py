@@ -11,20 +11,27 @@ from .products import PRODUCTS
 __all__ = ["name_project"]
 
 _NAME = r"[A-Za-z][A-Za-z0-9_.+\-]{0,40}(?: [A-Z0-9][A-Za-z0-9_.+\-]{0,30}){0,3}"
-_PATTERNS = [
+# Where the page stands: owner/name
+_PLACES = [
+    re.compile(r"(?:^|[\s·])[\w.-]{2,40}/([A-Za-z][\w.-]{1,60})(?:\s{0,3}(?:[·»›>|#]|$)| (?:issue|pull))"),
+    re.compile(r"github\.com/[\w.-]{1,40}/([\w.-]{1,60})"),
+]
+# What opens a title or the first sentences.
+_TITLES = [
     re.compile(rf"(?:^|[^A-Za-z0-9_])({_NAME})\s?项目(?!优选|推荐)"),
     re.compile(rf"(?:在|使用|针对|基于|用)\s?({_NAME})\s?(?:项目|框架|库|工具|平台|上|中|里)"),
     re.compile(rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|【[^】]{{1,20}}】\s?)({_NAME})(?: (?:not|fails|error|errors|crash\w*|hangs|does|cannot|won|is|keeps|stuck|returns)|\s?[\u4e00-\u9fff])"),
     re.compile(rf"^({_NAME})\s?(?:[\u4e00-\u9fff].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|错误|排查|客户端|训练|部署|启动|安装|使用|运行|编译|写入|连接)"),
-    re.compile(r"(?:\bin|\bwith|\bfor|\bon|\busing|\bof) ([A-Z][A-Za-z0-9_.+\-]{1,40}(?: [A-Z][A-Za-z0-9_.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|v?\d|when|after|on|and))"),
     re.compile(rf"^({_NAME})(?: v?\d[\w.]{{0,12}})?\s?[:：]\s?\S"),
     re.compile(rf"^(?:Troubleshooting|Debugging|Fixing) ({_NAME})$"),
     re.compile(r"(?:of|in|with|for) the ([A-Z][A-Za-z0-9_.+\-]{1,40}) (?:template|project|plugin|operator|chart|image|client|server|driver|package|library)"),
-    re.compile(rf"^({_NAME}) (?:FAQ|[Qq]uestions|Q&A|[Nn]otes|[Tt]roubleshooting|Common|Known|errors?|failures?|crash|fails|not |does|cannot|hangs|stuck)"),
+    re.compile(rf"^({_NAME}) (?:FAQ|[Qq]uestions|[Rr]unbook|[Hh]andbook|[Gg]uide|[Ii]ssues?|Q&A|[Nn]otes|[Tt]roubleshooting|Common|Known|errors?|failures?|crash|fails|not |does|cannot|hangs|stuck)"),
     re.compile(r"(?:questions about|about|problems with|issues with|failures in|covers|users of|running) ([A-Z][A-Za-z0-9_.+\-]{1,40})"),
-    re.compile(r"^[\w.-]{2,40}/([A-Za-z][\w.-]{1,60})(?:\s*(?:[·»›>|#]|$)| (?:issue|pull))"),
     re.compile(r"^\W{0,4}(?:Does|Can|Is|Will|Do I need|How do I (?:use|install|upgrade|update|build)) ([A-Z][A-Za-z0-9_.+\-]{1,40}) "),
-    re.compile(r"github\.com/[\w.-]{1,40}/([\w.-]{1,60})"),
+]  # fmt: skip
+# `... in X`: X may be a tool as well as the owner.
+_WEAK = [
+    re.compile(r"(?:\bin|\bwith|\bfor|\bon|\busing|\bof) ([A-Z][A-Za-z0-9_.+\-]{1,40}(?: [A-Z][A-Za-z0-9_.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|v?\d|when|after|on|and))"),
 ]  # fmt: skip
 _NOT_A_PROJECT = frozenset(
     (
@@ -53,26 +60,32 @@ def name_project(
     for value in stated:
         if value.strip():
             return value.strip()
-    body = list(texts)
     title = _TAGGED.sub("", title)
-    for text in [title, *body[:12]]:
-        for pattern in _PATTERNS:
+    body = list(texts)
+    tagged = next((tag for tag in tags if tag.isascii() and tag.lower() in title.lower()), None)
+    return (
+        _match(_PLACES, body[:6])
+        or _match(_TITLES, [title])
+        or tagged
+        or _product(title)
+        or _before_chinese(title)
+        or _match(_WEAK, [title])
+        or _match(_TITLES, body[:12])
+        or _product("\n".join(body))
+        or _product(whole)
+        or _leading_word(title)
+        or next((tag for tag in tags if tag in PRODUCTS), None)
+    )
+
+
+def _match(patterns: Sequence[re.Pattern[str]], texts: Sequence[str]) -> str | None:
+    for text in texts:
+        for pattern in patterns:
             for found in pattern.finditer(text[:600]):
                 name = _trim(found[1])
                 if name and not name.endswith("Error") and not (" " in name and name.isupper()):
                     return name
-    lowered = title.lower()
-    for tag in tags:
-        if tag.isascii() and tag.lower() in lowered:
-            return tag
-    return (
-        _product(title)
-        or _before_chinese(title)
-        or _product("\n".join(body))
-        or _product(whole)
-        or _leading_word(title)
-        or next((t for t in tags if t in PRODUCTS), None)
-    )
+    return None
 
 
 def _product(text: str) -> str | None:

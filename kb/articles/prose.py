@@ -36,7 +36,7 @@ _ZH_VERB = (
     r"添加|增加|去掉|移除|删除|删掉|卸载|安装|重装|重新|升级|降级|回退|回滚|更新到|更新驱动|执行|运行|重启|启用|开启|关闭|关掉|禁用|打开|导出|指定|"
     r"显式|手动|检查|确认|清理|清空|释放|扩容|限制|避开|绕过|切换|尝试|声明|编译|拷贝|复制|挂载|授权|赋予|加入|放行|同步"
 )
-_ZH_DO = rf"{_ZH_ADVICE}|(?<![被已经没有未不动会后刚法能前])(?:{_ZH_VERB})(?![了的过后前失时完成])(?!之[前后]|不|命令|脚本的|任务|报错|失败|之|期间|阶段)"
+_ZH_DO = rf"{_ZH_ADVICE}|(?<![被已经没有未不动会刚法能])(?:{_ZH_VERB})(?![了的过后前失时完成])(?!之[前后]|不|命令|脚本的|任务|报错|失败|之|期间|阶段)"
 _VERB = (
     r"add|adjust|allow|append|apply|ask|avoid|bind|build|bump|call|cast|change|check|choose|clean|clear|clone|close|combine|commit|compile|configure|confirm|connect|convert|copy|create|cut|decrease|define|"
     r"delete|detach|disable|disconnect|downgrade|download|drop|edit|enable|ensure|exclude|execute|expand|export|extend|fix|force|free|give|go|grant|import|increase|init|initialise|initialize|insert|install|"
@@ -48,7 +48,8 @@ _EN_DO = re.compile(
     rf"^[\W\d]{{0,8}}(?:(?:first|then|next|finally|so|and|or|just|simply|instead|alternatively|either|please|otherwise|also|after that|now),? )?(?:{_VERB})\b|"
     rf"\b(?:you|we|i) (?:can|could|should|must|need to|have to|may|might want to)\b|\bto (?:fix|solve|resolve|work around)\b|\b(?:fixed|resolved|solved|worked around|cured) (?:it )?(?:by|with|in)\b|"
     rf"\bworkaround\b|\bthe (?:fix|solution|remedy|cure) (?:is|was)\b|\bshould be (?:set|changed|replaced|at least)\b|\bneeds? to be\b|\bmust be (?:set|at least|installed|changed)\b|"
-    rf"(?:[,;:]|\band|\bthen|\bor|\bplease|\bjust|\bsimply|\bto) (?:then |just |simply )?(?:{_VERB}) (?:`|the |it |a |an |your |to |--|all |both |from )|\bhelps\b|\bsolves\b|\bfixes\b|\bit is enough to\b",
+    rf"(?:[,;:]|\band|\bthen|\bor|\bplease|\bjust|\bsimply|\bto) (?:then |just |simply )?(?:{_VERB}) (?:`|the |it |a |an |your |to |--|all |both |from )|\bwith `[^`\n]{1, 200}`.{0, 80}\b(?:works|finishes|passes|runs|succeeds|starts|disappears|is gone)\b|"
+    rf"\b(?:i|we) (?:also |then |finally )?(?:set|raised|lowered|changed|added|removed|switched|upgraded|downgraded|replaced|rolled|disabled|enabled|moved|pinned|rebuilt|increased|reduced)\b|\bhelps\b|\bsolves\b|\bfixes\b|\bit is enough to\b",
     re.IGNORECASE,
 )
 _DO = re.compile(_ZH_DO)
@@ -58,6 +59,8 @@ _REJECTED = re.compile(
     r"\b(?:do not|don['’]t|never) (?:try|use|run|delete|disable|set|downgrade|reinstall|kill|just|simply|bother)|without success|still (?:fails|failed)|red herring|was a false",
     re.IGNORECASE,
 )
+# `... made no difference, because the reason is elsewhere: ...`
+_CAUSE_AFTER = re.compile(r"\bbecause\b.{20}|因为.{10}", re.IGNORECASE)
 _PREVENTION = re.compile(
     r"防止再|避免再|避免以后|避免今后|以后|今后|下次|日后|为了?(?:避免|防止)|预防|防患|长远来看|长期来看|平时|怎么防止|如何防止|如何避免|"
     r"^\W{0,4}(?:to (?:prevent|avoid) (?:this|it|such|a|that|the same)|in (?:the )?future|next time|going forward|for the future|long[- ]term|as a precaution|to keep it from)|"
@@ -78,9 +81,9 @@ _UNRESOLVED = re.compile(
 )
 _PROBLEM = re.compile(
     r"报错|错误|失败|异常(?!处理)|崩溃|卡住|卡死|停住|挂起|无响应|超时|中断|无法|不能|不了|不生效|未生效|失效|丢失|泄漏|溢出|不足|闪退|退出|白屏|黑屏|花屏|乱码|为空|变空|空白|NaN|nan\b|为0|变慢|缓慢|很慢|不动|不变|"
-    r"停滞|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|丢包|断开|断连|异常地|反复重启|不停|没有反应|没反应|不收敛|不释放|没有释放|纹丝不动|打不开|连不上|起不来|装不上|编译不过|过期|占满|飙升|越界|失真|截断|怎么回事|坏了|不工作|不可用|不识别|没声音|没有声音|对不上|不显示|消失|漏|错位|倍|"
+    r"停滞|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|丢包|断开|断连|异常地|反复重启|不停|没有反应|没有变化|没变|过大|过小|过长|过多|过低|过高|没反应|不收敛|不释放|没有释放|纹丝不动|打不开|连不上|起不来|装不上|编译不过|过期|占满|飙升|越界|失真|截断|怎么回事|坏了|不工作|不可用|不识别|没声音|没有声音|对不上|不显示|消失|漏|错位|倍|"
     r"\berrors?\b|exception|\bfail(?:s|ed|ing|ure|ures)?\b|crash|\bhangs?\b|hung\b|\bstuck\b|freez|frozen|stall|stopped|\bstops?\b|cannot|can['’]t|could not|couldn['’]t|unable|does ?n[o'’]t (?:work|start|load|show|appear|open|connect|respond|find|stop|update|change|match|run|build|save)|"
-    r"doesn['’]t|won['’]t|not (?:working|found|starting|loading|responding|available|recogni[sz]ed|detected|visible|defined|supported)|missing|\blost\b|disappear|denied|refused|timed? ?out|timeout|\bslow|killed|abort|corrupt|invalid|unexpected|wrong|broken|\bblank\b|\bblack\b|\bempty\b|garbage|garbled|leak|mismatch|out of memory|\boom\b|exit ?code|"
+    r"doesn['’]t|won['’]t|not (?:working|found|starting|loading|responding|available|recogni[sz]ed|detected|visible|defined|supported)|missing|\blost\b|disappear|denied|refused|timed? ?out|timeout|\bslow|killed|abort|corrupt|invalid|unexpected|wrong|broken|\bfills? up\b|different from|\bdiffers?\b|nothing (?:moves|happens)|no longer|\bblank\b|\bblack\b|\bempty\b|garbage|garbled|leak|mismatch|out of memory|\boom\b|exit ?code|"
     r"segfault|panic|traceback|warning|deadlock|conflict|rejected|blocked|never (?:finish|end|return|start|complete)|forever|no (?:output|response|progress)|not progressed|goes? to zero|stays at|duplicate|diverge|twice|infinite|ignored|silently|refuses|fatal|too (?:slow|large|long|many)|unusable|drops?\b|dropped|vanish|nonsense|repeats",
     re.IGNORECASE,
 )
@@ -135,7 +138,7 @@ def is_question_only(title: str) -> bool:
 def sort_of(sentence: str) -> str:
     """rejected, prevention, theory, unresolved, cause+fix, cause, fix, or "" for a plain statement."""
     if _REJECTED.search(sentence):
-        return "rejected"
+        return "cause" if _CAUSE_AFTER.search(sentence) else "rejected"
     if _ASIDE.match(sentence):
         return "theory"
     if _PREVENTION.search(sentence):

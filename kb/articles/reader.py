@@ -25,6 +25,12 @@ _NO_ISSUES = re.compile(
     r"release notes?\b|changelog|what['’]s new|更新日志|发布说明|版本说明|发行说明|新版本发布|版本发布|\btutorial\b|教程|入门|getting started|quick ?start|快速开始|从零开始|手把手|walkthrough|roadmap|announc",
     re.IGNORECASE,
 )
+_RELEASE_PART = re.compile(
+    r"^(?:highlights|fixed issues|bug fixes|known issues|new features|new issues|deprecations?|breaking changes|what['’]s (?:new|changed)|improvements|"
+    r"新特性|新功能|新增功能|已解决的?问题|问题修复|已知问题|弃用(?:说明)?|优化与改进|不兼容变更)$",
+    re.IGNORECASE,
+)
+_ENTRY = re.compile(r"^\s{0,8}(?:原创|转载|翻译)?\s?\d{4}-\d\d-\d\d.{0,20}(?:阅读|浏览|views|reads)")
 _ASKS = re.compile(
     r"[?？]\W{0,3}$|^\W{0,4}(?:how|what|which|where|when|who|can|does|do|is|are|如何|怎么|怎样|哪)\b", re.IGNORECASE
 )
@@ -53,6 +59,7 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
                 line.kind = "code"
     mark_furniture(lines)
     remarks = [Remark(line.no, "furniture", line.text.strip()) for line in lines if line.kind == "furniture"]
+    catalogue = _is_catalogue(lines)
     title, lines = _take_title(lines, front_title, plain=plain)
     sections = flat_sections(lines, plain=plain)
     sections = _drop_repeats(sections, title, remarks)
@@ -65,6 +72,7 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
     opening += [section.title for section in everything if section.role == "question"][:6]
     asked = any(section.role == "question" for section in everything)
     silent = not asked and _tells_no_issue(title, opening)
+    silent = silent or _is_release(everything) or catalogue
     found = [] if silent else find_issues(root, title)
     if not found and not silent:
         found = [Found(title, root, [], list(root.body))]
@@ -83,7 +91,9 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
 def _breadcrumbs(lines: Sequence[Line]) -> list[str]:
     """What the page says about its place before the article begins."""
     return [
-        line.text.strip() for line in lines[:6] if line.kind == "furniture" and len(line.text) < 80 and "/" in line.text
+        line.text.strip()
+        for line in lines[:6]
+        if line.kind == "furniture" and len(line.text) < 120 and "/" in line.text
     ]
 
 
@@ -133,6 +143,15 @@ def _tells_no_issue(title: str, opening: Sequence[str]) -> bool:
     return bool(opening) and _LESSON.search(opening[0][:200]) is not None
 
 
+def _is_release(sections: Sequence[Section]) -> bool:
+    return len({found[0].lower() for section in sections if (found := _RELEASE_PART.match(section.title))}) >= 2
+
+
+def _is_catalogue(lines: Sequence[Line]) -> bool:
+    """A list of other articles: date and counter, again and again."""
+    return sum(_ENTRY.match(line.text) is not None for line in lines) >= 3
+
+
 def _is_record(issue: Found, draft: Draft) -> bool:
     """Something went wrong, and the article says more about it than that."""
     labelled = {section.role for part in issue.parts for section in part.walk()}
@@ -152,7 +171,7 @@ def _is_record(issue: Found, draft: Draft) -> bool:
 
 def _is_labelled(issue: Found) -> bool:
     roles = {section.role for part in issue.parts for section in part.walk()}
-    return "fix" in roles and ("symptom" in roles or "cause" in roles)
+    return "fix" in roles and bool("symptom" in roles or "cause" in roles or issue.loose)
 
 
 def _remark_rest(

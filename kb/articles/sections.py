@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errorlines import is_error_line
-from .headings import is_bare_heading, is_reply, question_or_answer
+from .headings import is_bare_heading, is_reply, question_or_answer, spoken
 from .labels import bare, read_label, role_of
 from .lines import Line
 from .numbered import numbered_titles
@@ -182,7 +182,7 @@ def _just_opened(section: Section) -> bool:
 def _open(lines: Sequence[Line], n: int, current: Section, *, plain: bool, titles: dict[int, str]) -> Section | None:
     line = lines[n]
     if line.kind in ("heading", "text") and is_reply(line.text):
-        return Section(_REPLY, "reply", line.text.strip(), line)
+        return Section(_REPLY, "reply", line.text.strip(), line, body=_rest(line, spoken(line.text)))
     if line.kind == "heading":
         return _from_heading(line)
     if line.kind != "text":
@@ -200,6 +200,8 @@ def _open(lines: Sequence[Line], n: int, current: Section, *, plain: bool, title
     if bold:
         return _from_bold(line, bold[1])
     label = read_label(text)
+    if label is not None and label.role not in KEY_ROLES | {"topic"} and is_bare_heading(lines, n, plain=plain):
+        return Section(_BARE_LABEL, label.role, text.strip(), line)
     if label is not None:
         section = _from_label(lines, n, label.role, label.rest, plain=plain, told=current.role)
         if section is not None:
