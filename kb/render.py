@@ -15,9 +15,9 @@ from kb.records import Article, Hit, IssueRecord, Lang, SearchResult
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Screen", "visible"]
+__all__ = ["CONTROL", "Screen", "visible"]
 
-_CONTROL = re.compile(
+CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
@@ -59,7 +59,7 @@ _WORDS: dict[Lang, dict[str, str]] = {
 
 def visible(text: str) -> str:
     """The text with control characters replaced by symbols that show them (ESC becomes ␛)."""
-    return _CONTROL.sub(lambda m: chr(0x2400 + ord(m[0])) if ord(m[0]) < 0x20 else "\ufffd", text)
+    return CONTROL.sub(lambda m: chr(0x2400 + ord(m[0])) if ord(m[0]) < 0x20 else "\ufffd", text)
 
 
 class Screen:
@@ -113,7 +113,7 @@ class Screen:
             self.record(record)
         if not article.records:
             self._line("no issue was found in this article", "bold yellow")
-        if explain:
+        if explain and (article.records or article.remarks):
             self._line()
             self._line("What is in no record:" if article.remarks else "Everything is in a record.", "bold")
             for remark in article.remarks:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -29,6 +29,14 @@ class _Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """A reader that leaves early (`| head -1`) is no error; click would exit with 1, "no known issue" here."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the flush at exit has somewhere to go
+            sys.exit(_EXIT_BROKEN_PIPE)
 
 
 @click.group(
@@ -73,7 +81,4 @@ def main() -> NoReturn:
     except KbError as error:
         complain(error)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the flush at exit has somewhere to go
-        sys.exit(_EXIT_BROKEN_PIPE)
     sys.exit(0)

@@ -42,9 +42,11 @@ def screen() -> Screen:
 
 
 def print_json(value: Any, indent: int | None = 1) -> None:
+    from kb.render import CONTROL
+
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # Surrogates (bytes of an argument that are no UTF-8) cannot be written; JSON has an escape for them.
-    sys.stdout.write("".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in text) + "\n")
+    # JSON has an escape for what a terminal would obey, and for bytes of an argument that are no UTF-8.
+    sys.stdout.write(CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text) + "\n")
     sys.stdout.flush()  # who reads the answers of a batch may be waiting for this one
 
 
