@@ -1,0 +1,637 @@
+"""The command line: what is printed where, exit codes, and what a terminal is spared."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import kb
+from kb import KnowledgeBase
+from kb.cli import cli, main
+
+ROOT = Path(__file__).parent.parent
+ARTICLES = ROOT / "articles"
+POP = "IndexError: pop from an empty deque"
+DEQUE = "ms-swift-ovis2-grpo#2"
+
+on_posix = pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals and signals are POSIX")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("base") / "index"
+    KnowledgeBase.build(ARTICLES, folder)
+    return folder
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+Kb = Callable[..., Ran]
+
+
+@pytest.fixture
+def kb_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kb:
+    """Runs `kb ARGUMENTS` in this process, through the same `main` as the console script."""
+
+    def run(*arguments: str, stdin: bytes = b"", base: Path | None = None) -> Ran:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["kb", *arguments])
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
+            if base:
+                patch.setenv("KB_INDEX", str(base))
+            with pytest.raises(SystemExit) as ended:
+                main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return Ran(int(ended.value.code or 0), out, err)
+
+    return run
+
+
+def _process(*arguments: str | bytes, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = [os.fsencode(sys.executable), b"-m", b"kb", *map(os.fsencode, arguments)]
+    ended = subprocess.run(
+        command, input=stdin, capture_output=True, env={**os.environ, **environment}, timeout=60, check=False
+    )
+    assert b"Traceback" not in ended.stderr, ended.stderr.decode()
+    return ended
+
+
+# --- search ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin"),
+    [
+        ([POP], ""),
+        (POP.split(), ""),
+        (["-"], f"[rank0]: {POP}\n"),
+        ([], POP),
+        (["-k", "2", "pop from an", "empty deque"], ""),
+        (["--lang", "zh", POP], ""),
+        (["--project", "MS-SWIFT", POP], ""),
+        (["两台机器跑 RL 第二步从空队列里 popleft 取元素就崩 deque"], ""),
+    ],
+    ids=["quoted", "words", "dash", "pipe", "options", "lang", "project", "chinese"],
+)
+def test_a_known_issue_is_answered(arguments: list[str], stdin: str, kb_: Kb, index: Path) -> None:
+    ran = kb_("search", *arguments, stdin=stdin.encode(), base=index)
+    assert (ran.code, ran.err) == (0, "")
+    assert f"{DEQUE}/" in ran.out.splitlines()[1]
+    assert "\x1b" not in ran.out
+
+
+def test_the_answer_is_in_the_language_of_the_question(kb_: Kb, index: Path) -> None:
+    english = kb_("search", POP, base=index).out
+    chinese = kb_("search", "报错了怎么办 " + POP, base=index).out
+    for section in ("Symptom", "Cause", "Fix", "confidence"):
+        assert section in english
+    for section in ("现象", "原因", "解决方案", "置信度"):
+        assert section in chinese
+
+
+@pytest.mark.parametrize(
+    ("question", "said"), [("my sourdough spreads flat in the oven", "Not known"), ("红烧肉炒糖色总是发苦", "未收录")]
+)
+def test_an_unknown_issue_exits_with_one_and_says_so(question: str, said: str, kb_: Kb, index: Path) -> None:
+    ran = kb_("search", question, base=index)
+    assert ran.code == 1
+    assert ran.out.startswith(said)
+    assert json.loads(kb_("search", "--json", question, base=index).out)["answered"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["search", ""], 64, "nothing to look for"),
+        (["search", "!?"], 64, "nothing to look for"),
+        (["search", "-"], 64, "nothing to look for"),
+        (["search", "x", "--project", "NoSuch"], 64, "NoSuch"),
+        (["search", "x", "-k", "0"], 2, "0 is not in the range"),
+        (["search", "x", "-k", "101"], 2, "101 is not in the range"),
+        (["search", "x", "--lang", "fr"], 2, "fr"),
+        (["search", "x", "--batch", "-"], 2, "not both"),
+        (["search", "--batch", "no-such-file"], 2, "no-such-file"),
+        (["search", "--no-such-option", "x"], 2, "no-such-option"),
+        (["search", "x", "--index", "nowhere"], 66, "nowhere"),
+        (["projects", "--index", "nowhere"], 66, "nowhere"),
+        (["show", "x#1", "--index", "nowhere"], 66, "nowhere"),
+        (["show", "ms-swift-ovis-grpo#2"], 66, DEQUE),
+        (["show"], 2, "ISSUE"),
+        (["build", "--articles", "nowhere", "--index", "i"], 65, "nowhere"),
+        (["build", "--index", "i"], 66, "--articles"),
+        (["parse", "nowhere.md"], 65, "nowhere.md"),
+        (["parse", "."], 65, ""),
+        (["completion", "tcsh"], 2, "tcsh"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else None,
+)
+def test_what_goes_wrong_has_a_code_and_a_word(
+    arguments: list[str], code: int, said: str, kb_: Kb, index: Path
+) -> None:
+    ran = kb_(*arguments, base=index)
+    assert ran.code == code
+    assert said in ran.err
+    assert ran.out == ""
+
+
+def test_a_damaged_index_is_named(kb_: Kb, index: Path, tmp_path: Path) -> None:
+    shutil.copytree(index, tmp_path / "index")
+    damaged = next((tmp_path / "index").glob("lexical-*"))
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"\x00")
+    ran = kb_("search", POP, base=tmp_path / "index")
+    assert ran.code == 65
+    assert damaged.name in ran.err
+    assert "kb build" in ran.err
+
+
+def test_json_of_a_search(kb_: Kb, index: Path) -> None:
+    ran = kb_("search", "--json", "-k", "3", POP, base=index)
+    answer = json.loads(ran.out)
+    assert list(answer) == ["id", "query", "lang", "answered", "took_ms", "snapshot", "results"]
+    assert (answer["id"], answer["query"], answer["lang"], answer["answered"]) == (None, POP, "en", True)
+    assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
+    assert answer["results"][0]["issue"] == DEQUE
+    assert (ROOT / answer["results"][0]["path"]).is_file()
+
+
+# --- batch ----------------------------------------------------------------------------------------------------------
+
+BATCH = [
+    '{"id": "a", "query": "IndexError: pop from an empty deque"}',
+    "not json",
+    "",
+    '{"id": 7, "query": "断点续训从第 0 步开始"}',
+    '{"id": "no query"}',
+    '{"id": ["x"], "query": "sourdough"}',
+    '{"id": "empty", "query": " "}',
+    "[1, 2]",
+    '{"query": "reward_std nan num_generations=1", "more": 1}',
+]
+
+
+@pytest.mark.parametrize("way", ["file", "stdin"])
+def test_batch(way: str, kb_: Kb, index: Path, tmp_path: Path) -> None:
+    data = "\n".join(BATCH).encode()
+    (tmp_path / "questions.jsonl").write_bytes(data)
+    path = "-" if way == "stdin" else str(tmp_path / "questions.jsonl")
+    ran = kb_("search", "--batch", path, "-k", "1", stdin=data if way == "stdin" else b"", base=index)
+    answers = [json.loads(line) for line in ran.out.splitlines()]
+    assert ran.code == 64
+    assert [answer["id"] for answer in answers] == ["a", None, 7, "no query", ["x"], "empty", None, None]
+    assert [answer["answered"] for answer in answers] == [True, False, True, False, False, False, False, True]
+    assert [("error" in answer) for answer in answers] == [False, True, False, True, False, True, True, False]
+    assert [answers[i]["results"][0]["issue"] for i in (0, 2, 7)] == [
+        DEQUE,
+        "vlm-r1-oom-and-resume#2",
+        "vlm-r1-training-errors#1",
+    ]
+    assert re.findall(r"^kb: line (\d+): ", ran.err, re.MULTILINE) == ["2", "5", "7", "8"]
+
+
+def test_a_batch_of_good_lines_exits_with_zero_and_agrees_with_single_questions(kb_: Kb, index: Path) -> None:
+    questions = [json.loads(line) for line in (ROOT / "tests/cases/questions.jsonl").read_text("utf-8").splitlines()]
+    data = "\n".join(json.dumps(question) for question in questions[:12]).encode()
+    ran = kb_("search", "--batch", "-", stdin=data, base=index)
+    answers = [json.loads(line) for line in ran.out.splitlines()]
+    assert (ran.code, ran.err) == (0, "")
+    assert [answer["id"] for answer in answers] == [question["id"] for question in questions[:12]]
+    alone = json.loads(kb_("search", "--json", "-", stdin=questions[3]["query"].encode(), base=index).out)
+    assert {**answers[3], "id": 0, "took_ms": 0} == {**alone, "id": 0, "took_ms": 0}
+
+
+def test_a_batch_with_a_byte_order_mark_and_bad_bytes(kb_: Kb, index: Path) -> None:
+    data = b"\xef\xbb\xbf" + BATCH[0].encode() + b'\r\n{"id": "b", "query": "pop from an empty deque \xff"}\r\n'
+    ran = kb_("search", "--batch", "-", stdin=data, base=index)
+    assert [json.loads(line)["results"][0]["issue"] for line in ran.out.splitlines()] == [DEQUE, DEQUE]
+    assert ran.code == 0
+
+
+# --- build, show, projects, parse, check ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own with two articles, which is the current one."""
+    folder = tmp_path / "site"
+    for lang in ("en", "zh"):
+        (folder / "articles" / lang).mkdir(parents=True)
+        shutil.copy(ARTICLES / lang / "ms-swift-ovis2-grpo.md", folder / "articles" / lang)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_build_then_search_here_and_below(kb_: Kb, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = kb_("build")
+    assert (built.code, built.err) == (0, "")
+    assert "2 articles (2 new or changed, 0 removed), 2 issues, 4 records" in built.out
+    assert (site / "index" / "manifest.json").is_file()
+    (site / "deep" / "er").mkdir(parents=True)
+    for folder in (site, site / "deep" / "er", site / "articles" / "zh"):
+        monkeypatch.chdir(folder)
+        answer = json.loads(kb_("search", "--json", POP).out)
+        assert answer["snapshot"] in built.out
+        assert answer["results"][0]["issue"] == DEQUE
+    again = json.loads(kb_("build", "--json").out)
+    assert (again["parsed"], again["records"], again["snapshot"]) == (0, 4, answer["snapshot"])
+
+
+def test_build_says_what_is_bad_and_can_go_on(kb_: Kb, site: Path) -> None:
+    (site / "articles" / "en" / "gbk.md").write_bytes("# 标题\n\n正文说明".encode("gbk"))
+    (site / "articles" / "en" / "nul.md").write_bytes(b"# T\x00\n")
+    stopped = kb_("build")
+    assert stopped.code == 65
+    assert "gbk.md" in stopped.err
+    assert "nul.md" in stopped.err
+    assert not (site / "index" / "manifest.json").exists()
+    went_on = kb_("build", "--keep-going")
+    assert went_on.code == 0
+    assert "gbk.md" in went_on.err
+    assert "4 records" in went_on.out
+
+
+def test_show(kb_: Kb, index: Path) -> None:
+    both = kb_("show", DEQUE, base=index)
+    assert both.code == 0
+    assert f"{DEQUE}/en" in both.out
+    assert f"{DEQUE}/zh" in both.out
+    assert f"{DEQUE}/en" not in kb_("show", DEQUE, "--lang", "zh", base=index).out
+    assert f"{DEQUE}/zh" not in kb_("show", f"{DEQUE}/en", base=index).out
+    by_slug = json.loads(kb_("show", "ms-swift-ovis2-grpo", "--json", base=index).out)
+    assert [record["id"] for record in by_slug] == [
+        f"ms-swift-ovis2-grpo#{n}/{lang}" for lang in ("en", "zh") for n in (1, 2)
+    ]
+    assert {"title", "project", "lang", "symptom", "errors", "cause", "fix"} <= by_slug[0].keys()
+    assert kb_("show", f"{DEQUE}/en", "--lang", "zh", base=index).code == 66
+
+
+def test_projects(kb_: Kb, index: Path) -> None:
+    lines = kb_("projects", base=index).out.splitlines()
+    listed = json.loads(kb_("projects", "--json", base=index).out)
+    assert {"project": "ms-swift", "issues": 2} in listed
+    assert [line.split(None, 1) for line in lines] == [[str(p["issues"]), p["project"]] for p in listed]
+
+
+def test_parse(kb_: Kb, site: Path) -> None:
+    path = site / "articles" / "zh" / "ms-swift-ovis2-grpo.md"
+    records = json.loads(kb_("parse", str(path), "--json").out)
+    assert [(record["id"], record["lang"]) for record in records] == [
+        ("ms-swift-ovis2-grpo#1/zh", "zh"),
+        ("ms-swift-ovis2-grpo#2/zh", "zh"),
+    ]
+    from_stdin = json.loads(kb_("parse", "-", "--json", stdin=path.read_bytes()).out)
+    assert [record["title"] for record in from_stdin] == [record["title"] for record in records]
+    shown = kb_("parse", str(path)).out
+    assert records[0]["title"] in shown
+    assert records[1]["title"] in shown
+
+
+def test_parse_explain(kb_: Kb, site: Path) -> None:
+    path = site / "articles" / "en" / "ms-swift-ovis2-grpo.md"
+    both = json.loads(kb_("parse", str(path), "--explain", "--json").out)
+    assert list(both) == ["records", "remarks"]
+    shown = kb_("parse", str(path), "--explain").out
+    assert ("What is in no record:" in shown) == bool(both["remarks"])
+    assert ("Everything is in a record." in shown) == (not both["remarks"])
+    nothing = kb_("parse", "-", "--explain", stdin=b"# Menu\n\nSoup of the day.\n")
+    assert nothing.code == 0
+    assert "no issue was found" in nothing.out
+    assert "Everything is in a record" not in nothing.out
+
+
+def test_check_of_good_articles_and_index(kb_: Kb, site: Path) -> None:
+    assert kb_("build").code == 0
+    ran = kb_("check")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "0 errors, 0 warnings\n"
+    assert json.loads(kb_("check", "--json").out) == []
+
+
+def test_check_of_bad_articles_and_a_damaged_index(kb_: Kb, site: Path) -> None:
+    assert kb_("build").code == 0
+    (site / "articles" / "en" / "bad.md").write_bytes(b"\xff\xfe# x")
+    (site / "articles" / "zh" / "ms-swift-ovis2-grpo.md").unlink()
+    damaged = next((site / "index").glob("dense-*"))
+    damaged.write_bytes(b"x")
+    ran = kb_("check")
+    assert ran.code == 65
+    assert re.search(r"^en/bad\.md(:\d+)?: error: ", ran.out, re.MULTILINE)
+    assert re.search(r"^en/ms-swift-ovis2-grpo\.md: warning: .*no telling in zh", ran.out, re.MULTILINE)
+    assert re.search(rf"{re.escape(damaged.name)}: error: damaged", ran.out)
+    found = json.loads(kb_("check", "--json").out)
+    assert {finding["level"] for finding in found} == {"error", "warning"}
+    assert len(found) == len(ran.out.splitlines())
+
+
+def test_check_says_where_the_index_lags_behind(kb_: Kb, site: Path) -> None:
+    assert kb_("build").code == 0
+    article = site / "articles" / "en" / "ms-swift-ovis2-grpo.md"
+    article.write_text(article.read_text("utf-8").replace("deque", "queue"), "utf-8")
+    ran = kb_("check")
+    assert "changed after it was indexed" in ran.out
+    assert ran.code == 0
+
+
+def test_check_where_there_is_nothing(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert kb_("check").code == 66
+
+
+# --- help, version, completion --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str, kb_: Kb) -> None:
+    ran = kb_("completion", shell)
+    assert ran.code == 0
+    assert f"_KB_COMPLETE={shell}_complete" in ran.out
+    if program := shutil.which(shell):
+        assert subprocess.run([program, "-n"], input=ran.out.encode(), check=False).returncode == 0
+
+
+def test_completion_offers_the_commands() -> None:
+    ended = _process(_KB_COMPLETE="bash_complete", COMP_WORDS="kb se", COMP_CWORD="1")
+    assert ended.stdout.decode().split() == ["plain,search"]
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_version(flag: str, kb_: Kb) -> None:
+    ran = kb_(flag)
+    assert (ran.code, ran.out.split()[-1]) == (0, kb.__version__)
+
+
+@pytest.mark.parametrize("name", [None, *cli.commands])
+def test_help_explains(name: str | None, kb_: Kb) -> None:
+    ran = kb_(*([name] if name else []), "-h")
+    assert ran == kb_(*([name] if name else []), "--help")
+    assert ran.code == 0
+    assert ran.out.startswith("Usage: kb")
+    command: click.Command = cli.commands[name] if name else cli
+    assert len((command.help or "").split()) >= 8
+    if name in (None, "search", "build", "parse", "completion"):
+        assert re.search(rf"^  +(?:\w+:  +)?kb {name or 'search'} \S", ran.out, re.MULTILINE), "no example"
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
+
+
+def test_help_lists_every_exit_code(kb_: Kb) -> None:
+    from kb import errors
+
+    told = re.sub(r"\s+", " ", kb_("-h").out)
+    codes = {getattr(errors, name).exit_code for name in errors.__all__} - {errors.KbError.exit_code}
+    for code in (0, 1, 2, *codes):
+        assert re.search(rf"\b{code} \w", told), code
+
+
+def test_without_arguments_the_help_is_shown(kb_: Kb) -> None:
+    ran = kb_()
+    assert ran.code in (0, 2)
+    assert "kb search" in ran.out + ran.err
+
+
+# --- what a terminal is spared --------------------------------------------------------------------------------------
+
+HOSTILE = {
+    "colour": "\x1b[31m",
+    "title": "\x1b]0;owned\x07",
+    "link": "\x1b]8;;https://evil.example\x1b\\click\x1b]8;;\x1b\\",
+    "clipboard": "\x1b]52;c;ZXZpbA==\x07",
+    "device": "\x1bP+q\x1b\\",
+    "c1 csi": "\x9b31m",
+    "c1 osc": "\x9d0;owned\x9c",
+    "bell": "\x07",
+    "back space": "safe\x08\x08\x08\x08evil",
+    "right to left": "\u202egpj.exe",
+    "isolate": "\u2066x\u2069",
+    "delete": "\x7f",
+}
+OURS = re.compile(rb"\x1b\[[0-9;]*m")  # the only sequences that kb writes: colours
+
+
+@pytest.fixture
+def hostile_base(tmp_path: Path) -> Path:
+    folder = tmp_path / "hostile" / "en"
+    folder.mkdir(parents=True)
+    evil = " ".join(f"{name} {payload}" for name, payload in HOSTILE.items())
+    text = (
+        f"---\nproject: Evil {HOSTILE['c1 csi']}\n---\n\n# Notes\n\n"
+        f"## The frobnicator {HOSTILE['right to left']} overheats\n\n"
+        f"### Symptom\n\nIt prints\n\n```\nFrobError: frobnicator too hot {evil}\n```\n\n"
+        f"### Cause\n\nHeat {evil}.\n\n### Fix\n\n[wait](https://example.org/{HOSTILE['bell']}) {evil}\n"
+    )
+    (folder / "frob.md").write_text(text, "utf-8", newline="")
+    KnowledgeBase.build(tmp_path / "hostile", tmp_path / "index")
+    return tmp_path / "index"
+
+
+def _pty(*arguments: str, stdin: str | None = None, **environment: str) -> tuple[int, bytes]:
+    """Exit code and every byte that `kb ARGUMENTS` writes to a terminal of 100 columns."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    variables = {**os.environ, "TERM": "xterm-256color", **environment}
+    child = subprocess.Popen(
+        [sys.executable, "-m", "kb", *arguments], stdin=follower, stdout=follower, stderr=follower, env=variables
+    )
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            ready, _, _ = select.select([leader], [], [], 30)
+            data = os.read(leader, 1 << 16) if ready else b""
+        except OSError:  # the other end is closed
+            data = b""
+        if not data:
+            break
+        seen += data
+    os.close(leader)
+    return child.wait(30), seen
+
+
+def _harmless(data: bytes) -> None:
+    rest = OURS.sub(b"", data)
+    assert b"\x1b" not in rest
+    text = rest.decode("utf-8")
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    assert not re.search("\r(?!\n)", text)
+
+
+@on_posix
+@pytest.mark.parametrize(
+    "arguments",
+    [["search", "FrobError: frobnicator too hot"], ["show", "frob#1"], ["search", "".join(HOSTILE.values()) + " zzz"]],
+    ids=["search", "show", "query"],
+)
+def test_a_terminal_gets_colours_and_nothing_else_of_an_article(arguments: list[str], hostile_base: Path) -> None:
+    _, seen = _pty(*arguments, KB_INDEX=str(hostile_base))
+    assert OURS.search(seen)
+    _harmless(seen)
+
+
+@on_posix
+def test_a_terminal_shows_control_characters_as_symbols(hostile_base: Path) -> None:
+    _, seen = _pty("show", "frob#1", KB_INDEX=str(hostile_base))
+    text = OURS.sub(b"", seen).decode("utf-8")
+    assert "␛]52;c;" in text
+    assert "\ufffd" in text
+
+
+@on_posix
+@pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
+def test_colours_can_be_refused(variable: str, index: Path) -> None:
+    code, seen = _pty("search", POP, KB_INDEX=str(index), **{variable: "dumb" if variable == "TERM" else "1"})
+    assert code == 0
+    assert DEQUE.encode() in seen
+    assert not re.search(rb"\x1b\[[0-9;]*3[0-7]", seen)  # no colour; bold and dim may stay
+    if variable == "TERM":
+        assert b"\x1b" not in seen
+
+
+@on_posix
+def test_without_a_question_a_terminal_is_told_what_to_type() -> None:
+    code, seen = _pty("search")
+    assert code == 2
+    assert b"what is the question?" in seen
+
+
+def test_a_pipe_gets_symbols_too(kb_: Kb, hostile_base: Path) -> None:
+    for arguments in (["search", "FrobError: frobnicator too hot"], ["show", "frob#1"], ["projects"]):
+        ran = kb_(*arguments, base=hostile_base)
+        assert ran.code == 0
+        assert "\x1b" not in ran.out
+        _harmless(ran.out.encode())
+
+
+def test_messages_about_hostile_arguments_are_harmless(kb_: Kb, hostile_base: Path) -> None:
+    for arguments in (["show", "".join(HOSTILE.values())], ["search", "x", "--project", "\x1b[31m\x9b\u202e"]):
+        ran = kb_(*arguments, base=hostile_base)
+        assert ran.code in (64, 66)
+        _harmless(ran.err.encode())
+
+
+def test_json_keeps_the_data_and_escapes_it(kb_: Kb, hostile_base: Path) -> None:
+    for query in ("FrobError: frobnicator too hot", "FrobError " + "".join(HOSTILE.values())):
+        ran = kb_("search", "--json", query, base=hostile_base)
+        _harmless(ran.out.encode())
+        answer = json.loads(ran.out)
+        assert answer["query"] == query
+        assert HOSTILE["clipboard"] in answer["results"][0]["fix"]
+
+
+# --- the process ----------------------------------------------------------------------------------------------------
+
+
+def test_module_and_script_are_the_same(index: Path) -> None:
+    ended = _process("search", "--json", POP, KB_INDEX=str(index))
+    assert ended.returncode == 0
+    assert ended.stderr == b""
+    script = shutil.which("kb", path=str(Path(sys.executable).parent))
+    if script is None:
+        pytest.skip("kb is not installed as a script here")
+    assert subprocess.run([script, "--version"], capture_output=True, check=True).stdout.split()[-1].decode() == (
+        kb.__version__
+    )
+
+
+@pytest.mark.parametrize("argument", [b"pop from an empty deque bad\xff", b"\xff\xfe pop from an empty deque"])
+def test_bytes_that_are_no_utf8(argument: bytes, index: Path) -> None:
+    as_json = _process("search", "--json", argument, KB_INDEX=str(index))
+    answer = json.loads(as_json.stdout)
+    assert answer["results"][0]["issue"] == DEQUE
+    assert os.fsencode(answer["query"]) == argument
+
+
+def test_bytes_that_are_no_utf8_in_a_message(kb_: Kb, index: Path) -> None:
+    ran = kb_("show", os.fsdecode(b"bad\xff"), base=index)
+    assert ran.code == 66
+    _harmless(ran.err.encode("utf-8"))
+
+
+def test_stdin_that_is_no_utf8(kb_: Kb, index: Path) -> None:
+    ran = kb_("search", "-", stdin=b"\xff\xfe\x00 pop from an empty deque \x80", base=index)
+    assert ran.code == 0
+    assert DEQUE in ran.out
+
+
+@pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1"])
+def test_any_locale(locale: str, index: Path) -> None:
+    ended = _process(
+        "search", "两台机器跑第二步从空队列里取元素 pop from an empty deque", LC_ALL=locale, KB_INDEX=str(index)
+    )
+    assert ended.returncode == 0
+    assert "解决方案" in ended.stdout.decode("utf-8")
+
+
+@on_posix
+def test_a_reader_that_leaves_early_is_no_error(index: Path) -> None:
+    shell = f"{sys.executable} -m kb search --batch - --index {index} | head -n 1; echo ${{PIPESTATUS[0]}}"
+    data = (BATCH[0] + "\n").encode() * 300
+    ended = subprocess.run(["bash", "-c", shell], input=data, capture_output=True, timeout=60, check=False)
+    lines = ended.stdout.decode().splitlines()
+    assert json.loads(lines[0])["results"][0]["issue"] == DEQUE
+    assert lines[-1] == "141"
+    assert ended.stderr == b""
+
+
+@on_posix
+def test_ctrl_c(index: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "kb", "search", "--batch", "-", "--index", str(index)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stdin
+    assert child.stdout
+    child.stdin.write((BATCH[0] + "\n").encode())
+    child.stdin.flush()
+    answer = child.stdout.readline()  # it is waiting for the next question now
+    assert json.loads(answer)["id"] == "a"
+    time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert b"Traceback" not in err
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_colour_of_ours() -> Iterator[None]:
+    """What the surroundings of the tests ask for is not what a user's would."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "PYTHONUTF8", "PYTHONIOENCODING"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+def test_a_hundred_megabytes_on_stdin_keep_their_end(kb_: Kb, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kb.cli.ask.MAX_STDIN", 1 << 20)
+    data: Any = b"start\n" + b"INFO all is well\n" * 200_000 + POP.encode()
+    ran = kb_("search", "-", stdin=data, base=index)
+    assert ran.code == 0
+    assert DEQUE in ran.out
