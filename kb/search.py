@@ -131,7 +131,7 @@ class KnowledgeBase:
             raise QueryError(f"k is {k}, it can be 1 to {MAX_K}")
         query = read(text)
         rows = self._store.rows(lang=lang, project=project)
-        if project is not None and rows is not None and not len(rows) and not self._knows(project):
+        if rows is not None and not len(rows) and not self._knows(project):
             known = ", ".join(self._store.manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
         hits = self._hits(query, k, rows, lang)
@@ -140,8 +140,9 @@ class KnowledgeBase:
         folder = self._store.manifest.get("folder", "articles")
         return SearchResult(query, answered, tuple(hits), self.snapshot, folder, took_ms)
 
-    def _knows(self, project: str) -> bool:
-        return project.casefold() in (name.casefold() for name in self._store.manifest["projects"])
+    def _knows(self, project: str | None) -> bool:
+        rows = self._store.rows(project=project)
+        return rows is None or len(rows) > 0
 
     def _hits(self, query: Query, k: int, rows: Array | None, lang: Lang | None) -> list[Hit]:
         store = self._store

@@ -48,7 +48,8 @@ class Store(Protocol):
         """How many records there are."""
 
     def rows(self, *, lang: Lang | None = None, project: str | None = None) -> Array | None:
-        """The rows with this language and project (any letter case), ascending; None for all."""
+        """The rows in this language whose project or one of whose tags is `project` (any letter case), ascending; None
+        for all."""
 
     def dense(self, vectors: Array, k: int, rows: Array | None = None) -> Ranking:
         """The k records of `rows` nearest to any of `vectors` (n, dim), by the cosine of their best view.

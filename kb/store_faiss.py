@@ -38,8 +38,10 @@ def publish(folder: Path, batch: Batch) -> str:
     starts = np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64)
     digests = b"".join(hashlib.sha256(line).digest()[:8] for line in lines)
     issues = {issue: i for i, issue in enumerate(sorted({r.issue for r in batch.records}))}
-    projects = sorted({r.project for r in batch.records if r.project})
-    number = {project: i for i, project in enumerate(projects)}
+    subjects = [{name.casefold() for name in (r.project, *r.tags) if name} for r in batch.records]
+    names = sorted(set().union(*subjects))
+    number = {name: i for i, name in enumerate(names)}
+    about = [(row, number[name]) for row, found in enumerate(subjects) for name in sorted(found)]
     postings = weigh(batch.bags)
     log_p = np.fromiter((batch.han.get(term, 0.0) for term in postings.terms), np.float32, len(postings.terms))
     files = {
@@ -50,7 +52,7 @@ def publish(folder: Path, batch: Batch) -> str:
                 "digests": np.frombuffer(digests, np.uint8).reshape(-1, 8),
                 "issue": np.fromiter((issues[r.issue] for r in batch.records), np.int32, len(lines)),
                 "lang": np.fromiter((_LANGS.index(r.lang) for r in batch.records), np.int32, len(lines)),
-                "project": np.fromiter((number.get(r.project or "", -1) for r in batch.records), np.int32, len(lines)),
+                "about": np.array(about, np.int32).reshape(-1, 2),  # (row, number of a name in the manifest's subjects)
             }
         ),
         "dense.safetensors": dump({"views": batch.views, "rows": batch.view_rows.astype(np.int32)}),
@@ -74,7 +76,9 @@ def publish(folder: Path, batch: Batch) -> str:
         "views": len(batch.view_rows),
         "terms": len(postings.terms),
     }
-    return snapshot.publish(folder, files, {**batch.manifest, "counts": counts, "projects": projects})
+    projects = sorted({r.project for r in batch.records if r.project})
+    manifest = {**batch.manifest, "counts": counts, "projects": projects, "subjects": names}
+    return snapshot.publish(folder, files, manifest)
 
 
 def _line(value: Any) -> bytes:
@@ -116,7 +120,7 @@ class FaissStore:
             empty = files["records"]["bytes"] == 0  # nothing cannot be mapped
             self._records = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._starts, self._digests = rows["starts"], rows["digests"]
-        self._issue, self._lang, self._project = rows["issue"], rows["lang"], rows["project"]
+        self._issue, self._lang, self._about = rows["issue"], rows["lang"], rows["about"]
         self._views, self._view_rows = dense["views"], dense["rows"]
         text = bytes(lexical["terms"]).decode("utf-8")
         self._postings = Postings(
@@ -136,7 +140,9 @@ class FaissStore:
         n, p = self.size, self._postings
         agree = (
             self._digests.shape == (n, 8)
-            and self._issue.shape == self._lang.shape == self._project.shape == (n,)
+            and self._issue.shape == self._lang.shape == (n,)
+            and self._about.ndim == 2
+            and self._about.shape[1] == 2
             and self._views.ndim == 2
             and self._view_rows.shape == (len(self._views),)
             and len(p.starts) == len(p.terms) + 1
@@ -151,8 +157,8 @@ class FaissStore:
             and self.manifest["counts"]["terms"] == len(p.terms)
             and self.manifest["encoder"]["dim"] == self._views.shape[1]
             and isinstance(self.manifest["encoder"]["name"], str)
-            and isinstance(self.manifest["projects"], list)
-            and all(isinstance(name, str) for name in self.manifest["projects"])
+            and all(isinstance(self.manifest[key], list) for key in ("projects", "subjects"))
+            and all(isinstance(name, str) for key in ("projects", "subjects") for name in self.manifest[key])
         )
         if not agree:
             raise IndexCorrupt("the files of the index do not belong together", path=self.folder, hint="`kb build`")
@@ -172,10 +178,15 @@ class FaissStore:
         if lang is not None:
             keep &= self._lang == _LANGS.index(lang)
         if project is not None:
-            wanted = project.casefold()
-            numbers = [i for i, name in enumerate(self.manifest["projects"]) if name.casefold() == wanted]
-            keep &= np.isin(self._project, numbers)
+            number = self._number(project)
+            keep &= np.isin(np.arange(self.size), self._about[self._about[:, 1] == number, 0])
         return np.flatnonzero(keep)
+
+    def _number(self, subject: str) -> int:
+        """The number of a project or tag, in any letter case; -1 when no record is about it."""
+        names, wanted = self.manifest["subjects"], subject.casefold()
+        at = bisect_left(names, wanted)
+        return at if at < len(names) and names[at] == wanted else -1
 
     def dense(self, vectors: Array, k: int, rows: Array | None = None) -> Ranking:
         import faiss

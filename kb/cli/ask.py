@@ -25,7 +25,7 @@ _EXIT_UNKNOWN = 1
 @click.argument("text", nargs=-1)
 @click.option("-k", type=click.IntRange(1, 100), default=5, show_default=True, help="How many issues to list.")
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Search and show articles in this language only.")
-@click.option("--project", help="Search this project only (`kb projects` lists them).")
+@click.option("--project", help="Search this project (`kb projects` lists them) or tag only.")
 @click.option(
     "--batch",
     type=click.File("r", encoding="utf-8-sig", errors="replace"),
