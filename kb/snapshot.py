@@ -43,7 +43,8 @@ def locked(folder: Path) -> Iterator[None]:
     folder cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = os.fdopen(os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | _PLAINLY, 0o666), "r+b")
+        fileno = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | _PLAINLY, 0o666)
+        file = os.fdopen(fileno, "r+b", buffering=0)  # nothing may be left for close() to write: the disk may be full
     except OSError as error:
         raise IndexWriteFailed(
             f"cannot write here ({error.strerror})", path=folder, hint="choose another --index"
@@ -61,7 +62,6 @@ def locked(folder: Path) -> Iterator[None]:
             file.truncate(0)
             file.seek(0)
             file.write(str(os.getpid()).encode())
-            file.flush()
         yield
 
 
