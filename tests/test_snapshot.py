@@ -358,6 +358,24 @@ def test_a_failed_write_names_its_file(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @posix
+def test_a_disk_without_a_byte_to_spare(tmp_path: Path) -> None:
+    """Not even the lock's process number can be written."""
+    import resource
+
+    folder = tmp_path / "index"
+    publish(folder, OLD)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(IndexWriteFailed) as caught:
+            publish(folder, NEW)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "records" in str(caught.value)
+    assert content(folder) == OLD
+
+
+@posix
 def test_an_interrupt_while_writing_leaves_the_old_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "index"
     publish(folder, OLD)
