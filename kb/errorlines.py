@@ -50,7 +50,7 @@ _SAYING = re.compile(
     r"illegal instruction|illegal memory|device-side assert|size mismatch|shape mismatch|mismatch|out of range|"
     r"invalid (?:argument|device|literal|value|syntax|token|reference|option|credentials)|access denied|unexpected (?:token|key|end|eof|status)|"
     r"missing (?:key|required|module|\d)|access is denied|not permitted|\bOOMKilled\b|CrashLoopBackOff|ImagePullBackOff|ErrImagePull|"
-    r"bad gateway|gateway time-?out|service unavailable|internal server error|forbidden|unauthorized|certificate verify|"
+    r"bad gateway|gateway time-?out|service unavailable|internal server error|forbidden|unauthorized|certificate (?:verify|signed|has expired|is not|required)|"
     r"handshake fail|not a git repository|merge conflict|diverge|is out of date|out of bounds|overflow|division by zero|divide by zero|"
     r"deadlock|version conflict|conflicting|incompatible|unmet |unsatisf|not supported|unsupported|no such|refused to|denied|"
     r"watchdog caught|blocked by|\brejected\b|corrupt|larger than the maximum|exceeds? the|no kernel image|marked as ready|duplicate entry|error[_ ]code:|\"level\":\"(?:fatal|error|panic)\"|is longer than the|not ready|gave HTTP response",

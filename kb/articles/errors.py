@@ -15,6 +15,7 @@ __all__ = ["errors_in"]
 _MAX_ERRORS = 40
 _MAX_CHARS = 1000
 _WORD = re.compile(r"[A-Za-z]{2,}")
+_OPTION = re.compile(r"\s--?[A-Za-z]")
 _FRAMES = re.compile(r"\s{1,40}|Traceback|During handling|The above exception|File \"")
 
 
@@ -69,6 +70,7 @@ def _in_fence(texts: list[str], *, announced: bool) -> list[str]:
     if lines:
         return lines
     printed = [text.strip() for text in texts if text.strip() and not _FRAMES.match(text) and not looks_like_code(text)]
+    printed = [text for text in printed if not _OPTION.search(text)]
     short = 0 < len(printed) <= (4 if announced else 2)
     return printed if short and all(len(_WORD.findall(text)) >= 2 for text in printed) else []
 

@@ -26,6 +26,7 @@ _USELESS = re.compile(
     r"(?:did|does|do)(?: not|n['’]t) (?:help|fix|change anything|solve)|no difference|no effect|to no avail|in vain",
     re.IGNORECASE,
 )
+_REASON = re.compile(r"原因|因此|导致|所以|\bcause|because|therefore|\bhence\b", re.IGNORECASE)
 _MARKER_ONLY = re.compile(r"^[\s>*#\-•\d.、)）]{0,20}")
 
 
@@ -218,10 +219,11 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                 last, acted = "fix", True
                 continue
             pieces: dict[str, list[str]] = {}
+            told = _complaint(line.text) if mode == "answer" and not acted else ""
             for piece in sentences(line.text):
                 sort = sort_of(piece)
                 if sort == "":
-                    sort = _plain(last, mode, acted, piece)
+                    sort = "symptom" if piece in told else _plain(last, mode, acted, piece)
                 elif sort == "cause+fix" and mode == "body" and not acted and last == "symptom" and not draft.symptom:
                     sort = "symptom"
                 if (
@@ -249,6 +251,17 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
             for field in ("symptom", "cause", "fix"):
                 if field in pieces:
                     getattr(draft, field).append(Part(text="".join(pieces[field]).strip()))
+
+
+def _complaint(text: str) -> str:
+    """The first sentence of an answer that tells the trouble again, before at least two that explain it."""
+    pieces = list(sentences(text))
+    reasons = 0
+    for piece in pieces[1:]:
+        if is_action(piece):
+            break
+        reasons += 1
+    return pieces[0] if pieces and reasons >= 2 and is_problem(pieces[0]) and not sort_of(pieces[0]) else ""
 
 
 def _steps(lines: Sequence[Line]) -> set[int]:
@@ -291,7 +304,7 @@ def _fill_cause(draft: Draft, issue: Found) -> None:
                 found += [
                     p.strip()
                     for p in sentences(text)
-                    if is_cause(p) and (not is_action(p) or "原因" in p or "cause" in p or not sure)
+                    if is_cause(p) and (not is_action(p) or _REASON.search(p) or not sure)
                 ]
         if found:
             draft.cause = [Part(text=text) for text in dict.fromkeys(found)]

@@ -36,7 +36,7 @@ _OPENING = re.compile(
     r"Part of:|Tags?:|Categories:|Filed under|Home [>/›»|]|Docs [>/›»]|Knowledge ?base [>/›»]|Related (?:articles|posts|topics)\s?:?\s?$|Next(?: article| page)?[:：]|Previous(?: article| page)?[:：]|"
     r"← |→ |« |» |Table of contents\s?$|On this page\s?$|In this article\s?$|Comments? \(\d|\d{1,4} comments?\s?$|Share\s?$|Print\s?$|import \S{1,60} from ['\"]|"
     r"[\w.-]{2,40}/[\w.-]{2,60} ?(?:·|»|›|\|) ?(?:Issues?|Pull|Discussions?)|(?:Open|Closed|Merged|Solved) ?· ?|(?:[*_]{2}[A-Z]\w{2,20}:[*_]{2} ?[^*·|\n]{1,60}[·|] ?){1,9}|"
-    r"[\w ]{1,40} opened this issue|Labels?:\s)"
+    r"[\w *.@-]{1,60} opened this issue|This issue has been (?:locked|closed|automatically)|Labels?:\s)"
 )
 _CARD = re.compile(
     r"(?:(?:Python|Jinja|Dockerfile|TypeScript|JavaScript|TSX|C\+\+|Java|Go|Rust|Jupyter Notebook|Shell|HTML|Vue|C|Cuda|"

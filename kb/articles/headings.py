@@ -20,7 +20,7 @@ _A = re.compile(
     re.IGNORECASE,
 )
 _REPLY = re.compile(
-    r"^[\s>*#_@\[-]{0,8}[\w.-]{1,40}[\]*_]{0,3}\s?(?:[(（\[][\w ,/]{1,40}[)）\]]\s?)?(?:commented|replied|wrote|answered|评论|回复|发表)(?:于|了|道)?"
+    r"^[\s>*#_@\[-]{0,8}[\w.-]{1,40}[\]*_]{0,3}\s?(?:[(（\[][\w ,/]{1,40}[)）\]]\s?)?(?:bot )?(?:commented|replied|wrote|answered|评论|回复|发表)(?:于|了|道)?"
     r"(?:\s.{0,60})?[:：]?\s{0,4}$",
     re.IGNORECASE,
 )
@@ -82,7 +82,9 @@ def unmark_commands(lines: Sequence[Line]) -> None:
         before = lines[n - 1] if n else None
         after = lines[n + 1] if n + 1 < len(lines) else None
         prompt = is_command(text) or (text[:1].islower() and text.isascii() and _OPTION.search(text) is not None)
-        glued = before is not None and before.kind in ("text", "code") and text[:1].islower() and text.isascii()
+        glued = (
+            before is not None and before.kind in ("text", "code", "heading") and text[:1].islower() and text.isascii()
+        )
         comment = after is not None and (
             (after.kind == "code" and after.block == 0) or (after.kind == "text" and looks_like_code(after.text))
         )

@@ -82,7 +82,7 @@ def _match(patterns: Sequence[re.Pattern[str]], texts: Sequence[str]) -> str | N
     for text in texts:
         for pattern in patterns:
             for found in pattern.finditer(text[:600]):
-                name = _trim(found[1])
+                name = found[1] if patterns is _PLACES else _trim(found[1])
                 if name and not name.endswith("Error") and not (" " in name and name.isupper()):
                     return name
     return None

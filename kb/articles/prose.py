@@ -14,13 +14,13 @@ from ..errorlines import has_error, quoted_errors
 __all__ = ["is_action", "is_cause", "is_problem", "is_question_only", "is_unresolved", "sentences", "sort_of"]
 
 _ZH_CAUSE = (
-    r"因为|由于|因此|原因(?:是|在于|有|如下|：|:|就|其实|很)|导致|造成|引起|引发|所致|源于|根源|归结|罪魁|多半是|通常是|一般是|往往是|大多是|几乎都是|问题出在|本质上|触发了|"
+    r"因为|由于|因此|原因(?:是|在于|有|如下|：|:|就|其实|很)|导致|造成|引起|引发|所致|源于|根源|归结|罪魁|多半是|通常是|一般是|往往是|大多是|几乎都是|问题出在|初步判断|判断(?:是|为)|定位到|确认是|怀疑是|本质上|触发了|"
     r"说一下为什么|为什么会|是.{0,30}(?:缘故|的锅|惹的祸)|意味着|说明.{0,20}(?:没有|不|未)"
 )
 _EN_CAUSE = (
     r"\bbecause\b|\bdue to\b|\bcaused by\b|\bcauses? (?:is|was|of)\b|\breasons? (?:is|was|for)\b|\bhappens? (?:when|if|because|after)\b|\boccurs? (?:when|if|because)\b|"
     r"\bmeans? (?:that|the|your|there|it|you)\b|\bresults? (?:from|of)\b|\bstems? from\b|\bculprit\b|\btriggered by\b|\bcomes? from\b|\bcame from\b|\broot cause\b|\bthe cause\b|"
-    r"\bresponsible for\b|\bblame\b|\btherefore\b|\bas a result\b|\bhence\b|\bcaused the\b|\bwhich makes\b|\bthat is why\b|\bwhy this\b|\bturned out\b|\bunderlying\b|\bindicates? that\b"
+    r"\bresponsible for\b|\bblame\b|\btherefore\b|\bas a result\b|\bhence\b|\bcaused the\b|\bwhich makes\b|\bthat is why\b|\bwhy this\b|\bturn(?:s|ed) out\b|\bmy guess is\b|\blooks like\b|\bunderlying\b|\bindicates? that\b"
 )
 _CAUSE = re.compile(_ZH_CAUSE + "|" + _EN_CAUSE, re.IGNORECASE)
 
@@ -32,7 +32,7 @@ _ZH_ADVICE = (
     r"使用.{1,40}(?:代替|替代|参数|选项)|用.{1,40}(?:代替|替代|重新)"
 )
 _ZH_VERB = (
-    r"改成|改为|改用|改到|改回|设为|设成|设置|调整|调成|调到|调大|调小|降到|降低到|提高到|提升到|换成|换用|替换|写成|写进|加上|加到|补上|补充|"
+    r"改成|改为|改用|改到|改回|设为|设成|设置(?![。，,、；项页里中])|调整|调成|调到|调大|调小|降到|降低到|提高到|提升到|换成|换用|替换|写成|写进|加上|加到|补上|补充|"
     r"添加|增加|去掉|移除|删除|删掉|卸载|安装|重装|重新|升级|降级|回退|回滚|更新到|更新驱动|执行|运行|重启|启用|开启|关闭|关掉|禁用|打开|导出|指定|"
     r"显式|手动|检查|确认|清理|清空|释放|扩容|限制|避开|绕过|切换|尝试|声明|编译|拷贝|复制|挂载|授权|赋予|加入|放行|同步"
 )

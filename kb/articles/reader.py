@@ -30,6 +30,7 @@ _RELEASE_PART = re.compile(
     r"新特性|新功能|新增功能|已解决的?问题|问题修复|已知问题|弃用(?:说明)?|优化与改进|不兼容变更)$",
     re.IGNORECASE,
 )
+_ITEM = re.compile(r"^\s{0,3}(?:[-*+•]\s|\d{1,2}[.)、])")
 _ENTRY = re.compile(r"^\s{0,8}(?:原创|转载|翻译)?\s?\d{4}-\d\d-\d\d.{0,20}(?:阅读|浏览|views|reads)")
 _ASKS = re.compile(
     r"[?？]\W{0,3}$|^\W{0,4}(?:how|what|which|where|when|who|can|does|do|is|are|如何|怎么|怎样|哪)\b", re.IGNORECASE
@@ -81,7 +82,10 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
         draft.errors = draft.errors or errors_in(draft.title, draft.symptom)
     accepted = [_is_record(issue, draft) for issue, draft in pairs]
     # Among issues, what has a symptom and a fix under labels of their own is one too, whatever its words.
-    good = [good or (any(accepted) and _is_labelled(issue)) for (issue, _), good in zip(pairs, accepted, strict=True)]
+    good = [
+        good or (any(accepted) and (_is_labelled(issue) or _is_item(issue, draft)))
+        for (issue, draft), good in zip(pairs, accepted, strict=True)
+    ]
     kept = [issue for (issue, _), keep in zip(pairs, good, strict=True) if keep]
     drafts = [draft for (_, draft), keep in zip(pairs, good, strict=True) if keep]
     _remark_rest(everything, kept, drafts, remarks)
@@ -167,6 +171,12 @@ def _is_record(issue: Found, draft: Draft) -> bool:
     if issue.parts:
         return bool(draft.cause or draft.fix or "symptom" in labelled)
     return bool(draft.fix) and (issue.asked or bool(draft.symptom))
+
+
+def _is_item(issue: Found, draft: Draft) -> bool:
+    """An item of a list of errors, cured like its neighbours."""
+    numbered = issue.head is not None and issue.head.line is not None and _ITEM.match(issue.head.line.text) is not None
+    return numbered and not issue.parts and bool(draft.fix) and _ASKS.search(draft.title) is None
 
 
 def _is_labelled(issue: Found) -> bool:

@@ -222,7 +222,7 @@ def _from_heading(line: Line) -> Section:
     role = "" if label is not None and label.role == "topic" else role_of(text)
     if role:
         return Section(level, role, text, line)
-    if label is None or is_error_line(text):
+    if label is None or (label.role not in ("fix", "cause", "topic") and is_error_line(text)):
         return Section(level, "", text, line)
     if label.role in ("topic", "symptom", "question"):
         return Section(level, "", label.rest or text, line)
@@ -235,7 +235,7 @@ def _from_bold(line: Line, inner: str) -> Section | None:
     if role:
         return Section(_BOLD_LABEL, role, text, line)
     label = read_label(text)
-    if label is not None and label.role != "topic" and not is_error_line(text):
+    if label is not None and label.role != "topic" and (label.role in ("fix", "cause") or not is_error_line(text)):
         return Section(_BOLD_LABEL, label.role, text, line, body=_rest(line, label.rest))
     if label is not None and label.role == "topic":
         return Section(_NUMBERED, "", label.rest or text, line)
@@ -254,7 +254,7 @@ def _from_label(lines: Sequence[Line], n: int, role: str, rest: str, *, plain: b
     if (
         role not in _INLINE_ROLES
         or (key in _NOT_INLINE and not (role == "fix" and told in ("symptom", "cause")))
-        or (is_error_line(line.text) and key in ("error", "issue", "exception"))
+        or (role == "symptom" and _ERROR_WORD.match(key) is not None and is_error_line(line.text))
     ):
         return None
     if not rest:
@@ -308,6 +308,7 @@ def _level_by_ordinal(sections: list[Section]) -> None:
                 section.level = _BARE_LABEL
 
 
+_ERROR_WORD = re.compile(r"^(?:error|exception|issue|failure|bug)\b")
 _CJK_ORDINAL = re.compile(r"[一二三四五六七八九十]{1,3}、")
 
 
