@@ -111,6 +111,8 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
         alone = (n == 0 or lines[n - 1].kind != "text") and (n + 1 >= len(lines) or lines[n + 1].kind != "text")
         return bool(role) and alone and role not in ("faq", "toc") and len(text) <= 24
     if role:
+        if _OPEN_END.search(text):
+            return False
         gap = n == 0 or lines[n - 1].kind == "blank"
         return gap or before is None or before.kind != "text" or _complete(before) or len(text) <= 8
     if text[-1] in "?？":

@@ -35,18 +35,17 @@ _WEAK = [
 ]  # fmt: skip
 _NOT_A_PROJECT = frozenset(
     (
-        "a a100 after all also an and answer api applies apr april article as at aug august before both bug "
-        "build builds but by cannot cause common cpu cuda dec december dns docs dpo during each error error: "
-        "errors every execution failed failure failures faq feb february fix fixes for friday from general "
-        "gpu grpo h100 h20 h800 here home how http i if incident inference installation internal into "
-        "introduction ip issue issues it its jan january java json jul july jun june just kb known last linux "
-        "lora loss macos many mar march may monday most my nan new no node not note notes nov november now "
-        "oct october of on once one only oom or our over page postmortem ppo problem problems production "
-        "python q question rank release resolved rlhf rtx runtimeerror sep september server several sft since "
-        "solution solved some ssl staging step such support symptom system tcp than that the their then there "
-        "these they this those three through tls to training troubleshooting two ubuntu unable under until "
-        "upon use user users using valueerror was we were what when where while who why windows with within "
-        "without yaml you your "
+        "a a100 after all also an and answer api applies apr april article as at aug august before both bug build "
+        "builds but by cannot cause common cpu cuda dec december dns docs dpo during each error error: errors "
+        "every execution failed failure failures faq feb february fix fixes for friday from general gpu grpo h100 "
+        "h20 h800 here home how http i if incident inference installation internal into introduction ip issue "
+        "issues it its jan january java json jul july jun june just kb known last linux lora loss macos many mar "
+        "march may monday most my nan new no node not note notes nov november now oct october of on once one only "
+        "oom or our over page postmortem ppo problem problems production python q question rank release resolved "
+        "rlhf rtx runtimeerror sep september server several sft since solution solved some ssl staging step such "
+        "support symptom system tcp than that the their then there these they this those three through tls to "
+        "training troubleshooting two ubuntu unable under until upon use user users using valueerror was we were "
+        "what when where while who why windows with within without yaml you your"
     ).split()
 )
 _TAGGED = re.compile(r"^\s{0,4}(?:[\[【][^\]】\n]{1,20}[\]】]\s{0,3}){1,3}")

@@ -48,7 +48,7 @@ _EN_DO = re.compile(
     rf"^[\W\d]{{0,8}}(?:(?:first|then|next|finally|so|and|or|just|simply|instead|alternatively|either|please|otherwise|also|after that|now),? )?(?:{_VERB})\b|"
     rf"\b(?:you|we|i) (?:can|could|should|must|need to|have to|may|might want to)\b|\bto (?:fix|solve|resolve|work around)\b|\b(?:fixed|resolved|solved|worked around|cured) (?:it )?(?:by|with|in)\b|"
     rf"\bworkaround\b|\bthe (?:fix|solution|remedy|cure) (?:is|was)\b|\bshould be (?:set|changed|replaced|at least)\b|\bneeds? to be\b|\bmust be (?:set|at least|installed|changed)\b|"
-    rf"(?:[,;:]|\band|\bthen|\bor|\bplease|\bjust|\bsimply|\bto) (?:then |just |simply )?(?:{_VERB}) (?:`|the |it |a |an |your |to |--|all |both |from )|\bwith `[^`\n]{1, 200}`.{0, 80}\b(?:works|finishes|passes|runs|succeeds|starts|disappears|is gone)\b|"
+    rf"(?:[,;:]|\band|\bthen|\bor|\bplease|\bjust|\bsimply|\bto) (?:then |just |simply )?(?:{_VERB}) (?:`|the |it |a |an |your |to |--|all |both |from )|\bwith `[^`\n]{{1,200}}`.{{0,80}}\b(?:works|finishes|passes|runs|succeeds|starts|disappears|is gone)\b|"
     rf"\b(?:i|we) (?:also |then |finally )?(?:set|raised|lowered|changed|added|removed|switched|upgraded|downgraded|replaced|rolled|disabled|enabled|moved|pinned|rebuilt|increased|reduced)\b|\bhelps\b|\bsolves\b|\bfixes\b|\bit is enough to\b",
     re.IGNORECASE,
 )
