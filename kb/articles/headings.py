@@ -109,7 +109,7 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
         return False
     if not plain:
         alone = (n == 0 or lines[n - 1].kind != "text") and (n + 1 >= len(lines) or lines[n + 1].kind != "text")
-        return bool(role) and alone and role not in ("faq", "toc") and len(text) <= 24
+        return bool(role) and alone and _OPEN_END.search(text) is None and role not in ("faq", "toc") and len(text) <= 24
     if role:
         if _OPEN_END.search(text):
             return False

@@ -146,9 +146,9 @@ def test_time_grows_with_the_text(name: str) -> None:
         data = ("# Title\n\n## Symptom\n\nFails.\n\n" + GROWERS[name](size)).encode()
         best = 9.0
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             parse(data, path="a.md")
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     small, large = took(2_000), took(4_000)
