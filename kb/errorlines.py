@@ -19,8 +19,10 @@ _EXCEPTION = re.compile(
     r"(?:Kind|Code|Group)?(?: ?\[[^\]\n]{0,40}\]| ?\([^)\n]{0,40}\))?(?=:|：|$|\[| \()"
 )
 _ERRNO = re.compile(
-    r"\[Errno -?\d{1,5}\]|\b(?:E(?:(?:ACCES|ADDRINUSE|CONNREFUSED|CONNRESET|EXIST|INTEGRITY|INVAL|MFILE|NOENT|NOSPC|NOTFOUND|"
-    r"PERM|PIPE|RESOLVE|TARGET|TIMEDOUT)\b|RR_[A-Z_]{3,40}|\d{4,5}\b)|(?:CS|TS)\d{4}\b|ORA-\d{3,5}|SQLSTATE\b|C\d{4}:|LNK\d{4}\b|"
+    r"\[Errno -?\d{1,5}\]|\b(?:E(?:(?:ACCES|ADDRINUSE|CONNREFUSED|CONNRESET|EXIST|INTEGRITY|INVAL|MFILE|NOENT|"
+    r"NOSPC|NOTFOUND|"
+    r"PERM|PIPE|RESOLVE|TARGET|TIMEDOUT)\b|RR_[A-Z_]{3,40}|\d{4,5}\b)|(?:CS|TS)\d{4}\b|ORA-\d{3,5}|SQLSTATE\b|"
+    r"C\d{4}:|LNK\d{4}\b|"
     r"SIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM)\b)"
 )
 _LEVEL = re.compile(
@@ -29,46 +31,66 @@ _LEVEL = re.compile(
     r"(?: ?\[[^\]\n]{0,40}\]| ?\([^)\n]{0,40}\))?(?: [A-Z]{1,4}-?\d{2,6})?(?::|：|!| -|\])(?= ?\S)"
 )
 _PREFIX = re.compile(
-    r"^[^\w\n]{0,4}(?:ERROR \d{3,5} \([A-Z0-9]{5}\)|npm (?:ERR!|error)|ERR!|ERR_|fatal|FATAL|panic|Error response from daemon|error during|error in\b|"
-    r"Error in\b|error TS|error CS|Segmentation fault|Bus error|Killed\b|Aborted\b|Caught signal|Fatal Python|Exit ?code:? ?-?\d|"
-    r"exit status [1-9]|Exitcode|Process finished with exit code [1-9-]|Watchdog caught|BUILD FAILED|FAILURE: Build|Failed to|"
-    r"Unable to|Could not|Cannot|Can't|can not|No such|Permission denied|Access denied|Connection (?:refused|reset|timed)|"
-    r"Kernel panic|Unhandled|Uncaught|ImportError|Module not found|Missing|Invalid|Illegal|Unsupported|Unknown|Unrecognized|"
+    r"^[^\w\n]{0,4}(?:ERROR \d{3,5} \([A-Z0-9]{5}\)|npm (?:ERR!|error)|ERR!|ERR_|fatal|FATAL|panic|"
+    r"Error response from daemon|error during|error in\b|"
+    r"Error in\b|error TS|error CS|Segmentation fault|Bus error|Killed\b|Aborted\b|Caught signal|Fatal Python|"
+    r"Exit ?code:? ?-?\d|"
+    r"exit status [1-9]|Exitcode|Process finished with exit code [1-9-]|Watchdog caught|BUILD FAILED|"
+    r"FAILURE: Build|Failed to|"
+    r"Unable to|Could not|Cannot|Can't|can not|No such|Permission denied|Access denied|Connection (?:refused|reset|"
+    r"timed)|"
+    r"Kernel panic|Unhandled|Uncaught|ImportError|Module not found|Missing|Invalid|Illegal|Unsupported|Unknown|"
+    r"Unrecognized|"
     r"unrecognized|Refused|Timed? ?out|Out of memory|command not found|Unexpected|Undefined|undefined|Expected|"
     r"A fatal error|An error|There was an error|The requested|Operation not|Job for \S{1,60} failed|nginx: \[emerg\])"
 )
 # Sayings of failure, wherever they stand in a line; looked for in lower case (eight times faster than IGNORECASE).
 _SAYING = re.compile(
     r"no space left on device|out of memory|command not found|no such file or directory|permission denied|"
-    r"connection (?:refused|reset|timed out|closed|aborted)|undefined (?:reference|symbol)|segmentation fault|core dumped|"
-    r"unsupported class file|is not recognized as|could not (?:be |find |resolve |target |connect |open |load |read |write )|"
+    r"connection (?:refused|reset|timed out|closed|aborted)|undefined (?:reference|symbol)|segmentation fault|"
+    r"core dumped|"
+    r"unsupported class file|is not recognized as|could not (?:be |find |resolve |target |connect |open |load |"
+    r"read |write )|"
     r"cannot (?:be |find |open |load |import |read |resolve |access |allocate |connect |touch |stat |create |assign )|"
     r"failed to |unable to |failed with|exited with|terminated with|returned non-zero|exit code [1-9-]|not iterable|"
     r"does not exist|not callable|has no attribute|no module named|must be \w{1,30} tensor|timed out|timeout exceeded|"
     r"deadline exceeded|too many open files|address already in use|already in use|read-only file system|"
     r"has been marked|empty deque|is not defined|not found\b|no matching distribution|unrecognized argument|"
     r"illegal instruction|illegal memory|device-side assert|size mismatch|shape mismatch|mismatch|out of range|"
-    r"invalid (?:argument|device|literal|value|syntax|token|reference|option|credentials)|access denied|unexpected (?:token|key|end|eof|status)|"
-    r"missing (?:key|required|module|\d)|access is denied|not permitted|\boomkilled\b|crashloopbackoff|imagepullbackoff|errimagepull|"
-    r"bad gateway|gateway time-?out|service unavailable|internal server error|forbidden|unauthorized|certificate (?:verify|signed|has expired|is not|required)|"
-    r"handshake fail|not a git repository|merge conflict|diverge|is out of date|out of bounds|overflow|division by zero|divide by zero|"
-    r"deadlock|version conflict|conflicting|incompatible|unmet |unsatisf|not supported|unsupported|no such|refused to|denied|"
-    r"watchdog caught|blocked by|\brejected\b|corrupt|larger than the maximum|exceeds? the|no kernel image|marked as ready|duplicate entry|error[_ ]code:|\"level\":\"(?:fatal|error|panic)\"|is longer than the|not ready|gave http response",
+    r"invalid (?:argument|device|literal|value|syntax|token|reference|option|credentials)|access denied|"
+    r"unexpected (?:token|key|end|eof|status)|"
+    r"missing (?:key|required|module|\d)|access is denied|not permitted|\boomkilled\b|crashloopbackoff|"
+    r"imagepullbackoff|errimagepull|"
+    r"bad gateway|gateway time-?out|service unavailable|internal server error|forbidden|unauthorized|"
+    r"certificate (?:verify|signed|has expired|is not|required)|"
+    r"handshake fail|not a git repository|merge conflict|diverge|is out of date|out of bounds|overflow|"
+    r"division by zero|divide by zero|"
+    r"deadlock|version conflict|conflicting|incompatible|unmet |unsatisf|not supported|unsupported|no such|"
+    r"refused to|denied|"
+    r"watchdog caught|blocked by|\brejected\b|corrupt|larger than the maximum|exceeds? the|no kernel image|"
+    r"marked as ready|duplicate entry|error[_ ]code:|\"level\":\"(?:fatal|error|panic)\"|is longer than the|"
+    r"not ready|gave http response",
 )
 _FRAME = re.compile(
-    r"^\s{0,200}(?:File \"|Traceback \(most recent|at [\w$.<>]{1,200}\(|at (?:async |new )?[\w$.<>\[\] ]{0,80} ?\(?(?:/|file:|node:|https?:)|"
+    r"^\s{0,200}(?:File \"|Traceback \(most recent|at [\w$.<>]{1,200}\(|at (?:async |"
+    r"new )?[\w$.<>\[\] ]{0,80} ?\(?(?:/|file:|node:|https?:)|"
     r"\.{3} \d{1,5} more|During handling of|The above exception was|\^+\s{0,9}$|~+\^|raise |return |assert |self\.|"
     r"from [\w.]{1,120} import |import |def |class |if |for |while |try:|except |#|//|\d{1,3}%\|)"
 )
 _PROGRESS = re.compile(r"\d{1,3}%\s{0,3}[|█▏▎▍▌▋▊▉\[]|\bit/s\b|\bs/it\b|\bETA\b")
 _SUMMARY = re.compile(r"\b0 (?:errors?|failed|failures?)\b|\bno errors?\b|\berrors?: 0\b", re.IGNORECASE)
 _COMMAND = re.compile(
-    r"^(?:[\w.@~:/\[\]()-]{0,60}[$#>%] )?(?:\$ |# |> |PS [A-Z]:|sudo |export |set |source |cd |pip3? |python\d?(?:\.\d+)? -?|conda |mamba |uv |"
-    r"npm (?!ERR|error)|npx |yarn |pnpm |node |git |docker(?:-compose)? |kubectl |helm |systemctl |service |apt(?:-get)? |yum |dnf |brew |"
+    r"^(?:[\w.@~:/\[\]()-]{0,60}[$#>%] )?(?:\$ |# |> |PS [A-Z]:|sudo |export |set |source |cd |pip3? |"
+    r"python\d?(?:\.\d+)? -?|conda |mamba |uv |"
+    r"npm (?!ERR|error)|npx |yarn |pnpm |node |git |docker(?:-compose)? |kubectl |helm |systemctl |service |"
+    r"apt(?:-get)? |yum |dnf |brew |"
     r"apk |curl |wget |chmod |chown |rm |mv |cp |ls |cat |grep |find |df |du |ps |kill |lsof |ss |netstat |ssh |scp |"
-    r"tar |unzip |mkdir |ln |echo |tail |head |sed |awk |touch |mount |umount |nvidia-smi|torchrun |deepspeed |accelerate |"
-    r"swift |llamafactory-cli |vllm |make |cmake |ninja |gcc |g\+\+ |go |cargo |rustc |mvn |gradle |\./gradlew |\./|java |"
-    r"javac |mysql |psql |redis-cli |nginx -|php |composer |ruby |gem |bundle |powershell |Set-|Get-|New-|Remove-|SELECT |INSERT |"
+    r"tar |unzip |mkdir |ln |echo |tail |head |sed |awk |touch |mount |umount |nvidia-smi|torchrun |deepspeed |"
+    r"accelerate |"
+    r"swift |llamafactory-cli |vllm |make |cmake |ninja |gcc |g\+\+ |go |cargo |rustc |mvn |gradle |\./gradlew |"
+    r"\./|java |"
+    r"javac |mysql |psql |redis-cli |nginx -|php |composer |ruby |gem |bundle |powershell |Set-|Get-|New-|Remove-|"
+    r"SELECT |INSERT |"
     r"UPDATE |DELETE |ALTER |CREATE |DROP |SHOW |FLUSH |GRANT |CUDA_\w{1,40}=|NCCL_\w{1,40}=|[A-Z][A-Z0-9_]{2,40}=)"
 )
 _TYPED = re.compile(r"^(?:\w+\.)*\w+ ?(?:\(.{0,200}\)|=.{1,200})$")
@@ -116,15 +138,18 @@ def has_error(text: str) -> bool:
 # --- errors inside a sentence -------------------------------------------------------------------------------------
 
 _QUOTED = re.compile(
-    r"``([^`\n]{2,600})``|`([^`\n]{2,600})`|\"([^\"\n]{4,400})\"|“([^”\n]{4,400})”|「([^」\n]{4,400})」|‘([^’\n]{4,400})’|"
+    r"``([^`\n]{2,600})``|`([^`\n]{2,600})`|\"([^\"\n]{4,400})\"|“([^”\n]{4,400})”|「([^」\n]{4,400})」|"
+    r"‘([^’\n]{4,400})’|"
     r"『([^』\n]{4,400})』|(?<![\w])'([^'\n]{4,300})'(?!\w)"
 )
 _ASCII_RUN = re.compile(r"[\x20-\x7e“”‘’]{6,600}")
 _WORDS = re.compile(r"[A-Za-z]{2,}")
 # What stands before a message in a sentence: the text after it is the message.
 _ANNOUNCED = re.compile(
-    r"(?:(?:错误|报错|异常)(?:信息|提示|内容|日志)?|报|提示|抛出|出现|显示|输出|打印|返回|日志为|日志末尾为|\b(?:fails? with|failed with|error is|error was|raises|throws|"
-    r"reports|prints|says|error message(?: is)?|message|crash(?:es|ed) with|exits? with|(?:stop|abort|die|end|answer|respond|finish|return)(?:s|ed)? with|repeats|repeated|returned|returns|"
+    r"(?:(?:错误|报错|异常)(?:信息|提示|内容|日志)?|报|提示|抛出|出现|显示|输出|打印|返回|日志为|日志末尾为|"
+    r"\b(?:fails? with|failed with|error is|error was|raises|throws|"
+    r"reports|prints|says|error message(?: is)?|message|crash(?:es|ed) with|exits? with|(?:stop|abort|die|end|"
+    r"answer|respond|finish|return)(?:s|ed)? with|repeats|repeated|returned|returns|"
     r"shows|showed|got|get|receive|received|saying|threw|throws|logged|printed|ended with|ends with|fails on|error))"
     r"(?:了|为|如下|是|以下错误|错误)?[:：]?\s{0,3}$",
     re.IGNORECASE,

@@ -12,20 +12,25 @@ from .lines import Line
 __all__ = ["is_bare_heading", "is_reply", "looks_like_code", "question_or_answer", "spoken", "unmark_commands"]
 
 _Q = re.compile(
-    r"^\s{0,8}(?:[>#*+•-]{1,6}\s{0,3})?(?:\*\*|__)?\s?(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|问)\s?[#＃]?\d{0,3}\s?[:：.、)]|(?:Q|Question)\s?\d{1,3}\s|(?:提问|问题)\s?[:：](?=.{0,200}[?？]))(?!\d)\s{0,3}",
+    r"^\s{0,8}(?:[>#*+•-]{1,6}\s{0,3})?(?:\*\*|__)?\s?(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|"
+    r"问)\s?[#＃]?\d{0,3}\s?[:：.、)]|(?:Q|Question)\s?\d{1,3}\s|(?:提问|"
+    r"问题)\s?[:：](?=.{0,200}[?？]))(?!\d)\s{0,3}",
     re.IGNORECASE,
 )
 _A = re.compile(
-    r"^\s{0,8}(?:[>#*+•-]{1,6}\s{0,3}){0,2}(?:\*\*|__)?\s?(?:【(?:答|回答|解答|答案|A)】|(?:A|Answer|答|回答|解答)\s?\d{0,3}\s?[:：])(?:\*\*|__)?\s{0,3}",
+    r"^\s{0,8}(?:[>#*+•-]{1,6}\s{0,3}){0,2}(?:\*\*|__)?\s?(?:【(?:答|回答|解答|答案|A)】|(?:A|Answer|答|回答|"
+    r"解答)\s?\d{0,3}\s?[:：])(?:\*\*|__)?\s{0,3}",
     re.IGNORECASE,
 )
 _REPLY = re.compile(
-    r"^[\s>*#_@\[-]{0,8}[\w.-]{1,40}[\]*_]{0,3}\s?(?:[(（\[][\w ,/]{1,40}[)）\]]\s?)?(?:bot )?(?:commented|replied|wrote|answered|评论|回复|发表)(?:于|了|道)?"
+    r"^[\s>*#_@\[-]{0,8}[\w.-]{1,40}[\]*_]{0,3}\s?(?:[(（\[][\w ,/]{1,40}[)）\]]\s?)?(?:bot )?(?:commented|replied|"
+    r"wrote|answered|评论|回复|发表)(?:于|了|道)?"
     r"(?:\s.{0,60})?[:：]?\s{0,4}$",
     re.IGNORECASE,
 )
 _SPOKEN = re.compile(
-    r"^\s{0,4}(?:[-*>]\s{1,3})?(?:\*\*)?(?:@[\w.-]{1,40}|楼主|题主|提问者|维护者|作者|OP|maintainer)(?:\s?[(（][^()（）\n]{1,20}[)）])?"
+    r"^\s{0,4}(?:[-*>]\s{1,3})?(?:\*\*)?(?:@[\w.-]{1,40}|楼主|题主|提问者|维护者|作者|OP|"
+    r"maintainer)(?:\s?[(（][^()（）\n]{1,20}[)）])?"
     r"(?:\*\*)?\s?[:：](?:\*\*)?\s{0,3}(?=\S)"
 )
 _CLOSED = re.compile(r"[。.;；:：!！?？…|}\])）】\"”>,、~～]\s{0,4}$")
@@ -33,11 +38,14 @@ _ITEM = re.compile(r"^\s{0,12}(?:[-*+•·]\s|\d{1,3}[.、)）]|[（(]\d{1,2}[)�
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 _OPTION = re.compile(r"\s-{1,2}[A-Za-z]|[|;&$=]|/\w{1,40}/|\$\(|^\./|^/")
 _CODE_SHAPE = re.compile(
-    r"[{};\\]$|^[})\]]+[,;]?$|^\w[\w.]{0,60}\s?=\s?\S|^\w[\w.]{0,80}\(.{0,200}\)?[,:]?$|^--?\w[\w-]{0,40}(?:[ =]\S{1,60})?(?: \\)?$|^@\w|^<[/\w][^>]{0,200}>$|^\[[\w.-]{1,40}\]$|^[\w.-]{1,40}:\s?[\w./'\"{\[-]{0,60}$|"
+    r"[{};\\]$|^[})\]]+[,;]?$|^\w[\w.]{0,60}\s?=\s?\S|^\w[\w.]{0,80}\(.{0,200}\)?[,:]?$|"
+    r"^--?\w[\w-]{0,40}(?:[ =]\S{1,60})?(?: \\)?$|^@\w|^<[/\w][^>]{0,200}>$|^\[[\w.-]{1,40}\]$|"
+    r"^[\w.-]{1,40}:\s?[\w./'\"{\[-]{0,60}$|"
     r"^(?:from|import|def|class|return|if|for|with|const|let|var|public|private|FROM|RUN|ENV|COPY)\s\S"
 )
 _OPEN_END = re.compile(
-    r"(?:提示|如下|报|为|是|显示|执行|将|把|的|和|在|出现|输出|例如|比如|以及|或|\b(?:the|a|of|to|and|or|with|by|is|in))$"
+    r"(?:提示|如下|报|为|是|显示|执行|将|把|的|和|在|出现|输出|例如|比如|以及|或|\b(?:the|a|of|to|and|or|with|by|"
+    r"is|in))$"
 )
 _SHORT_ZH, _SHORT_EN, _WORDS_EN = 40, 90, 14
 
@@ -109,7 +117,9 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
         return False
     if not plain:
         alone = (n == 0 or lines[n - 1].kind != "text") and (n + 1 >= len(lines) or lines[n + 1].kind != "text")
-        return bool(role) and alone and _OPEN_END.search(text) is None and role not in ("faq", "toc") and len(text) <= 24
+        return (
+            bool(role) and alone and _OPEN_END.search(text) is None and role not in ("faq", "toc") and len(text) <= 24
+        )
     if role:
         if _OPEN_END.search(text):
             return False

@@ -23,8 +23,10 @@ _HOISTED_FROM = frozenset(
 )
 _SILENT = frozenset(("prevention", "summary", "related", "toc", "rejected", "verification", "theory", "confusable"))
 _SEVERAL = re.compile(
-    r"(?:两|二|三|四|五|六|七|八|几|多|2|3|4|5|6|7|8|以下|下面|下列|这些|若干|一系列)\s?(?:个|种|类|处|条|项)?(?:关键|主要|常见|典型|不同|独立)?(?:性)?的?(?:的)?(?:问题|错误|报错|故障|异常|情况|现象|坑|症状|障碍)|"
-    r"\b(?:two|three|four|five|six|seven|several|multiple|following|various|different|these) (?:\w+ ){0,2}(?:issues|problems|errors|failures|symptoms|bugs|things)\b",
+    r"(?:两|二|三|四|五|六|七|八|几|多|2|3|4|5|6|7|8|以下|下面|下列|这些|若干|一系列)\s?(?:个|种|类|处|条|"
+    r"项)?(?:关键|主要|常见|典型|不同|独立)?(?:性)?的?(?:的)?(?:问题|错误|报错|故障|异常|情况|现象|坑|症状|障碍)|"
+    r"\b(?:two|three|four|five|six|seven|several|multiple|following|various|different|"
+    r"these) (?:\w+ ){0,2}(?:issues|problems|errors|failures|symptoms|bugs|things)\b",
     re.IGNORECASE,
 )
 

@@ -20,18 +20,41 @@ _PLACES = [
 _TITLES = [
     re.compile(rf"(?:^|[^A-Za-z0-9_])({_NAME})\s?项目(?!优选|推荐)"),
     re.compile(rf"(?:在|使用|针对|基于|用)\s?({_NAME})\s?(?:项目|框架|库|工具|平台|上|中|里)"),
-    re.compile(rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|【[^】]{{1,20}}】\s?)({_NAME})(?: (?:not|fails|error|errors|crash\w*|hangs|does|cannot|won|is|keeps|stuck|returns)|\s?[\u4e00-\u9fff])"),
-    re.compile(rf"^({_NAME})\s?(?:[\u4e00-\u9fff].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|错误|排查|客户端|训练|部署|启动|安装|使用|运行|编译|写入|连接)"),
+    re.compile(
+        rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|"
+        rf"【[^】]{{1,20}}】\s?)({_NAME})(?: (?:not|fails|error|errors|crash\w*|hangs|does|cannot|won|is|keeps|"
+        rf"stuck|returns)|\s?[\u4e00-\u9fff])"
+    ),
+    re.compile(
+        rf"^({_NAME})\s?(?:[\u4e00-\u9fff].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|"
+        rf"错误|排查|客户端|训练|部署|启动|安装|使用|运行|编译|写入|连接)"
+    ),
     re.compile(rf"^({_NAME})(?: v?\d[\w.]{{0,12}})?\s?[:：]\s?\S"),
     re.compile(rf"^(?:Troubleshooting|Debugging|Fixing) ({_NAME})$"),
-    re.compile(r"(?:of|in|with|for) the ([A-Z][A-Za-z0-9_.+\-]{1,40}) (?:template|project|plugin|operator|chart|image|client|server|driver|package|library)"),
-    re.compile(rf"^({_NAME}) (?:FAQ|[Qq]uestions|[Rr]unbook|[Hh]andbook|[Gg]uide|[Ii]ssues?|Q&A|[Nn]otes|[Tt]roubleshooting|Common|Known|errors?|failures?|crash|fails|not |does|cannot|hangs|stuck)"),
-    re.compile(r"(?:questions about|about|problems with|issues with|failures in|covers|users of|running) ([A-Z][A-Za-z0-9_.+\-]{1,40})"),
-    re.compile(r"^\W{0,4}(?:Does|Can|Is|Will|Do I need|How do I (?:use|install|upgrade|update|build)) ([A-Z][A-Za-z0-9_.+\-]{1,40}) "),
+    re.compile(
+        r"(?:of|in|with|for) the ([A-Z][A-Za-z0-9_.+\-]{1,40}) (?:template|project|plugin|operator|chart|image|"
+        r"client|server|driver|package|library)"
+    ),
+    re.compile(
+        rf"^({_NAME}) (?:FAQ|[Qq]uestions|[Rr]unbook|[Hh]andbook|[Gg]uide|[Ii]ssues?|Q&A|[Nn]otes|"
+        rf"[Tt]roubleshooting|Common|Known|errors?|failures?|crash|fails|not |does|cannot|hangs|stuck)"
+    ),
+    re.compile(
+        r"(?:questions about|about|problems with|issues with|failures in|covers|users of|"
+        r"running) ([A-Z][A-Za-z0-9_.+\-]{1,40})"
+    ),
+    re.compile(
+        r"^\W{0,4}(?:Does|Can|Is|Will|Do I need|How do I (?:use|install|upgrade|update|"
+        r"build)) ([A-Z][A-Za-z0-9_.+\-]{1,40}) "
+    ),
 ]  # fmt: skip
 # `... in X`: X may be a tool as well as the owner.
 _WEAK = [
-    re.compile(r"(?:\bin|\bwith|\bfor|\bon|\busing|\bof) ([A-Z][A-Za-z0-9_.+\-]{1,40}(?: [A-Z][A-Za-z0-9_.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|v?\d|when|after|on|and))"),
+    re.compile(
+        r"(?:\bin|\bwith|\bfor|\bon|\busing|"
+        r"\bof) ([A-Z][A-Za-z0-9_.+\-]{1,40}(?: [A-Z][A-Za-z0-9_.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|"
+        r"v?\d|when|after|on|and))"
+    ),
 ]  # fmt: skip
 _NOT_A_PROJECT = frozenset(
     (

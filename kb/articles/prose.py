@@ -14,82 +14,131 @@ from ..errorlines import has_error, quoted_errors
 __all__ = ["is_action", "is_cause", "is_problem", "is_question_only", "is_unresolved", "sentences", "sort_of"]
 
 _ZH_CAUSE = (
-    r"因为|由于|因此|原因(?:是|在于|有|如下|：|:|就|其实|很)|导致|造成|引起|引发|所致|源于|根源|归结|罪魁|多半是|通常是|一般是|往往是|大多是|几乎都是|问题出在|初步判断|判断(?:是|为)|定位到|确认是|怀疑是|本质上|触发了|"
+    r"因为|由于|因此|原因(?:是|在于|有|如下|：|:|就|其实|很)|导致|造成|引起|引发|所致|源于|根源|归结|罪魁|多半是|"
+    r"通常是|一般是|往往是|大多是|几乎都是|问题出在|初步判断|判断(?:是|为)|定位到|确认是|怀疑是|本质上|触发了|"
     r"说一下为什么|为什么会|是.{0,30}(?:缘故|的锅|惹的祸)|意味着|说明.{0,20}(?:没有|不|未)"
 )
 _EN_CAUSE = (
-    r"\bbecause\b|\bdue to\b|\bcaused by\b|\bcauses? (?:is|was|of)\b|\breasons? (?:is|was|for)\b|\bhappens? (?:when|if|because|after)\b|\boccurs? (?:when|if|because)\b|"
-    r"\bmeans? (?:that|the|your|there|it|you)\b|\bresults? (?:from|of)\b|\bstems? from\b|\bculprit\b|\btriggered by\b|\bcomes? from\b|\bcame from\b|\broot cause\b|\bthe cause\b|"
-    r"\bresponsible for\b|\bblame\b|\btherefore\b|\bas a result\b|\bhence\b|\bcaused the\b|\bwhich makes\b|\bthat is why\b|\bwhy this\b|\bturn(?:s|ed) out\b|\bmy guess is\b|\blooks like\b|\bunderlying\b|\bindicates? that\b"
+    r"\bbecause\b|\bdue to\b|\bcaused by\b|\bcauses? (?:is|was|of)\b|\breasons? (?:is|was|for)\b|"
+    r"\bhappens? (?:when|if|because|after)\b|\boccurs? (?:when|if|because)\b|"
+    r"\bmeans? (?:that|the|your|there|it|you)\b|\bresults? (?:from|of)\b|\bstems? from\b|\bculprit\b|"
+    r"\btriggered by\b|\bcomes? from\b|\bcame from\b|\broot cause\b|\bthe cause\b|"
+    r"\bresponsible for\b|\bblame\b|\btherefore\b|\bas a result\b|\bhence\b|\bcaused the\b|\bwhich makes\b|"
+    r"\bthat is why\b|\bwhy this\b|\bturn(?:s|ed) out\b|\bmy guess is\b|\blooks like\b|\bunderlying\b|"
+    r"\bindicates? that\b"
 )
 _CAUSE = re.compile(_ZH_CAUSE + "|" + _EN_CAUSE, re.IGNORECASE)
 
 # What is always advice, and verbs that are advice unless they tell what was done (`删掉了`, `被移除`, `升级之后`).
 _ZH_ADVICE = (
-    r"请(?!求)|即可|就行|就好|就可以|便可|搞定|只需|只要|解决(?:方法|办法|方案|：|:)|可以解决|得以解决|修复(?:方法|：|:)|建议|推荐|"
+    r"请(?!求)|即可|就行|就好|就可以|便可|搞定|只需|只要|解决(?:方法|办法|方案|：|:)|可以解决|得以解决|修复(?:方法|"
+    r"：|:)|建议|推荐|"
     r"应(?:当|该|将|把)|需要(?:将|把|在|先|手动|设置|安装|升级|确保)|先.{0,30}再|试试|确保|"
     r"[把将].{1,60}(?:改|设|换|加|降|调|写|放|迁|移|拷|提|删|装|限|配|指|传|转|拆|关|开|换|重)|"
     r"使用.{1,40}(?:代替|替代|参数|选项)|用.{1,40}(?:代替|替代|重新)"
 )
 _ZH_VERB = (
-    r"改成|改为|改用|改到|改回|设为|设成|设置(?![。，,、；项页里中])|调整|调成|调到|调大|调小|降到|降低到|提高到|提升到|换成|换用|替换|写成|写进|加上|加到|补上|补充|"
-    r"添加|增加|去掉|移除|删除|删掉|卸载|安装|重装|重新|升级|降级|回退|回滚|更新到|更新驱动|执行|运行|重启|启用|开启|关闭|关掉|禁用|打开|导出|指定|"
-    r"显式|手动|检查|确认|清理|清空|释放|扩容|限制|避开|绕过|切换|尝试|声明|编译|拷贝|复制|挂载|授权|赋予|加入|放行|同步"
+    r"改成|改为|改用|改到|改回|设为|设成|设置(?![。，,、；项页里中])|调整|调成|调到|调大|调小|降到|降低到|提高到|"
+    r"提升到|换成|换用|替换|写成|写进|加上|加到|补上|补充|"
+    r"添加|增加|去掉|移除|删除|删掉|卸载|安装|重装|重新|升级|降级|回退|回滚|更新到|更新驱动|执行|运行|重启|启用|"
+    r"开启|关闭|关掉|禁用|打开|导出|指定|"
+    r"显式|手动|检查|确认|清理|清空|释放|扩容|限制|避开|绕过|切换|尝试|声明|编译|拷贝|复制|挂载|授权|赋予|加入|"
+    r"放行|同步"
 )
 _ZH_DO = rf"{_ZH_ADVICE}|(?<![被已经没有未不动会刚法能])(?:{_ZH_VERB})(?![了的过后前失时完成])(?!之[前后]|不|命令|脚本的|任务|报错|失败|之|期间|阶段)"
 _VERB = (
-    r"add|adjust|allow|append|apply|ask|avoid|bind|build|bump|call|cast|change|check|choose|clean|clear|clone|close|combine|commit|compile|configure|confirm|connect|convert|copy|create|cut|decrease|define|"
-    r"delete|detach|disable|disconnect|downgrade|download|drop|edit|enable|ensure|exclude|execute|expand|export|extend|fix|force|free|give|go|grant|import|increase|init|initialise|initialize|insert|install|"
-    r"invalidate|keep|kill|launch|let|limit|link|load|lower|make|mark|merge|migrate|mount|move|open|override|pass|patch|pin|place|point|prefix|pull|purge|push|put|raise|re-?install|re-?run|re-?create|re-?start|re-?build|rebase|recompile|reduce|"
-    r"refresh|regenerate|register|release|reload|remount|remove|rename|replace|reset|restore|resubmit|retry|return|revert|roll|rotate|run|save|scale|select|send|set|share|shorten|shut|shrink|skip|specify|split|start|"
-    r"stop|switch|sync|take|tell|truncate|try|turn|uncomment|uninstall|unmount|unset|unzip|update|upgrade|upload|use|wait|wipe|wrap|write"
+    r"add|adjust|allow|append|apply|ask|avoid|bind|build|bump|call|cast|change|check|choose|clean|clear|clone|"
+    r"close|combine|commit|compile|configure|confirm|connect|convert|copy|create|cut|decrease|define|"
+    r"delete|detach|disable|disconnect|downgrade|download|drop|edit|enable|ensure|exclude|execute|expand|export|"
+    r"extend|fix|force|free|give|go|grant|import|increase|init|initialise|initialize|insert|install|"
+    r"invalidate|keep|kill|launch|let|limit|link|load|lower|make|mark|merge|migrate|mount|move|open|override|pass|"
+    r"patch|pin|place|point|prefix|pull|purge|push|put|raise|re-?install|re-?run|re-?create|re-?start|re-?build|"
+    r"rebase|recompile|reduce|"
+    r"refresh|regenerate|register|release|reload|remount|remove|rename|replace|reset|restore|resubmit|retry|return|"
+    r"revert|roll|rotate|run|save|scale|select|send|set|share|shorten|shut|shrink|skip|specify|split|start|"
+    r"stop|switch|sync|take|tell|truncate|try|turn|uncomment|uninstall|unmount|unset|unzip|update|upgrade|upload|"
+    r"use|wait|wipe|wrap|write"
 )
 _EN_DO = re.compile(
-    rf"^[\W\d]{{0,8}}(?:(?:first|then|next|finally|so|and|or|just|simply|instead|alternatively|either|please|otherwise|also|after that|now),? )?(?:{_VERB})\b|"
-    rf"\b(?:you|we|i) (?:can|could|should|must|need to|have to|may|might want to)\b|\bto (?:fix|solve|resolve|work around)\b|\b(?:fixed|resolved|solved|worked around|cured) (?:it )?(?:by|with|in)\b|"
-    rf"\bworkaround\b|\bthe (?:fix|solution|remedy|cure) (?:is|was)\b|\bshould be (?:set|changed|replaced|at least)\b|\bneeds? to be\b|\bmust be (?:set|at least|installed|changed)\b|"
-    rf"(?:[,;:]|\band|\bthen|\bor|\bplease|\bjust|\bsimply|\bto) (?:then |just |simply )?(?:{_VERB}) (?:`|the |it |a |an |your |to |--|all |both |from )|\bwith `[^`\n]{{1,200}}`.{{0,80}}\b(?:works|finishes|passes|runs|succeeds|starts|disappears|is gone)\b|"
-    rf"\b(?:i|we) (?:also |then |finally )?(?:set|raised|lowered|changed|added|removed|switched|upgraded|downgraded|replaced|rolled|disabled|enabled|moved|pinned|rebuilt|increased|reduced)\b|\bhelps\b|\bsolves\b|\bfixes\b|\bit is enough to\b",
+    rf"^[\W\d]{{0,8}}(?:(?:first|then|next|finally|so|and|or|just|simply|instead|alternatively|either|please|"
+    rf"otherwise|also|after that|now),? )?(?:{_VERB})\b|"
+    rf"\b(?:you|we|i) (?:can|could|should|must|need to|have to|may|might want to)\b|\bto (?:fix|solve|resolve|"
+    rf"work around)\b|\b(?:fixed|resolved|solved|worked around|cured) (?:it )?(?:by|with|in)\b|"
+    rf"\bworkaround\b|\bthe (?:fix|solution|remedy|cure) (?:is|was)\b|\bshould be (?:set|changed|replaced|"
+    rf"at least)\b|\bneeds? to be\b|\bmust be (?:set|at least|installed|changed)\b|"
+    rf"(?:[,;:]|\band|\bthen|\bor|\bplease|\bjust|\bsimply|\bto) (?:then |just |simply )?(?:{_VERB}) (?:`|the |it |"
+    rf"a |an |your |to |--|all |both |from )|\bwith `[^`\n]{{1,200}}`.{{0,80}}\b(?:works|finishes|passes|runs|"
+    rf"succeeds|starts|disappears|is gone)\b|"
+    rf"\b(?:i|we) (?:also |then |finally )?(?:set|raised|lowered|changed|added|removed|switched|upgraded|"
+    rf"downgraded|replaced|rolled|disabled|enabled|moved|pinned|rebuilt|increased|reduced)\b|\bhelps\b|\bsolves\b|"
+    rf"\bfixes\b|\bit is enough to\b",
     re.IGNORECASE,
 )
 _DO = re.compile(_ZH_DO)
 _REJECTED = re.compile(
-    r"没用|没有用|无效|没有(?:任何)?效果|没效果|不起作用|毫无作用|不管用|浪费时间|并不能|并没有解决|没有解决|未能解决|无济于事|问题依旧|依然报错|依旧报错|不推荐|不建议|切勿|千万不要|"
-    r"(?:did|does|do)(?: not|n['’]t) (?:help|work|fix|change anything|solve)|no difference|had no effect|has no effect|no effect|to no avail|in vain|not recommended|"
-    r"\b(?:do not|don['’]t|never) (?:try|use|run|delete|disable|set|downgrade|reinstall|kill|just|simply|bother)|without success|still (?:fails|failed)|red herring|was a false",
+    r"没用|没有用|无效|没有(?:任何)?效果|没效果|不起作用|毫无作用|不管用|浪费时间|并不能|并没有解决|没有解决|"
+    r"未能解决|无济于事|问题依旧|依然报错|依旧报错|不推荐|不建议|切勿|千万不要|"
+    r"(?:did|does|do)(?: not|n['’]t) (?:help|work|fix|change anything|solve)|no difference|had no effect|"
+    r"has no effect|no effect|to no avail|in vain|not recommended|"
+    r"\b(?:do not|don['’]t|never) (?:try|use|run|delete|disable|set|downgrade|reinstall|kill|just|simply|bother)|"
+    r"without success|still (?:fails|failed)|red herring|was a false",
     re.IGNORECASE,
 )
 # `... made no difference, because the reason is elsewhere: ...`
 _CAUSE_AFTER = re.compile(r"\bbecause\b.{20}|因为.{10}", re.IGNORECASE)
 _PREVENTION = re.compile(
-    r"防止再|避免再|避免以后|避免今后|以后|今后|下次|日后|为了?(?:避免|防止)|预防|防患|长远来看|长期来看|平时|怎么防止|如何防止|如何避免|"
-    r"^\W{0,4}(?:to (?:prevent|avoid) (?:this|it|such|a|that|the same)|in (?:the )?future|next time|going forward|for the future|long[- ]term|as a precaution|to keep it from)|"
+    r"防止再|避免再|避免以后|避免今后|以后|今后|下次|日后|为了?(?:避免|防止)|预防|防患|长远来看|长期来看|平时|"
+    r"怎么防止|如何防止|如何避免|"
+    r"^\W{0,4}(?:to (?:prevent|avoid) (?:this|it|such|a|that|the same)|in (?:the )?future|next time|going forward|"
+    r"for the future|long[- ]term|as a precaution|to keep it from)|"
     r"from happening again|prevent (?:a )?(?:recurrence|this from)",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
-    r"^\W{0,4}(?:补充一下|补充[:：，,]|顺便|另外说|题外话|值得一提|多说一句|科普|扩展一下|原理上|by the way|as an aside|for background|for the curious|btw|incidentally|side note|fun fact|for reference)",
+    r"^\W{0,4}(?:补充一下|补充[:：，,]|顺便|另外说|题外话|值得一提|多说一句|科普|扩展一下|原理上|by the way|"
+    r"as an aside|for background|for the curious|btw|incidentally|side note|fun fact|for reference)",
     re.IGNORECASE,
 )
 _UNRESOLVED = re.compile(
-    r"(?:尚无|暂无|没有|目前无|还没有|尚未有|未有|并无|暂未|尚未).{0,16}(?:办法|方案|方法|解决|修复|回复|结论|补丁|定论|答复)|(?:后续|下个|下一个|未来|将来).{0,4}版本.{0,8}(?:修复|解决|支持|发布)|等待.{0,16}(?:修复|发布|版本|回复|合并|官方)|"
+    r"(?:尚无|暂无|没有|目前无|还没有|尚未有|未有|并无|暂未|尚未).{0,16}(?:办法|方案|方法|解决|修复|回复|结论|补丁|"
+    r"定论|答复)|(?:后续|下个|下一个|未来|将来).{0,4}版本.{0,8}(?:修复|解决|支持|发布)|等待.{0,16}(?:修复|发布|"
+    r"版本|回复|合并|官方)|"
     r"仍为open|仍处于open|仍未关闭|仍未解决|尚未解决|未解决|仍然open|issue仍|无法解决|耐心等待|只能等|无解|"
-    r"no (?:confirmed |known |official |working |real |good |permanent )?(?:workaround|fix|solution|resolution|patch)s?\b|(?:still|remains?) (?:open|unresolved|unsolved|under investigation)|not (?:yet )?(?:been )?(?:fixed|resolved|solved|released|merged)|"
-    r"(?:will|to) be (?:fixed|addressed|resolved|released|included) in|await(?:s|ing)?\b.{0,30}(?:release|fix|patch|reply|response|merge|maintainer)|wait(?:ing)? for (?:a|the|an) (?:\w+ )?(?:release|fix|patch|update|merge|maintainer)|in a (?:future|later|coming|upcoming) (?:release|version)|"
+    r"no (?:confirmed |known |official |working |real |good |permanent )?(?:workaround|fix|solution|resolution|"
+    r"patch)s?\b|(?:still|remains?) (?:open|unresolved|unsolved|under investigation)|"
+    r"not (?:yet )?(?:been )?(?:fixed|resolved|solved|released|merged)|"
+    r"(?:will|to) be (?:fixed|addressed|resolved|released|included) in|await(?:s|ing)?\b.{0,30}(?:release|fix|"
+    r"patch|reply|response|merge|maintainer)|wait(?:ing)? for (?:a|the|an) (?:\w+ )?(?:release|fix|patch|update|"
+    r"merge|maintainer)|in a (?:future|later|coming|upcoming) (?:release|version)|"
     r"nobody has (?:found|confirmed)|no one has|unresolved|subscribe to the issue|under investigation|no eta",
     re.IGNORECASE,
 )
 _PROBLEM = re.compile(
-    r"报错|错误|失败|异常(?!处理)|崩溃|卡住|卡死|停住|挂起|无响应|超时|中断|无法|不能|不了|不生效|未生效|失效|丢失|泄漏|溢出|不足|闪退|退出|白屏|黑屏|花屏|乱码|为空|变空|空白|NaN|nan\b|为0|变慢|缓慢|很慢|不动|不变|"
-    r"停滞|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|丢包|断开|断连|异常地|反复重启|不停|没有反应|没有变化|没变|过大|过小|过长|过多|过低|过高|没反应|不收敛|不释放|没有释放|纹丝不动|打不开|连不上|起不来|装不上|编译不过|过期|占满|飙升|越界|失真|截断|怎么回事|坏了|不工作|不可用|不识别|没声音|没有声音|对不上|不显示|消失|漏|错位|倍|"
-    r"\berrors?\b|exception|\bfail(?:s|ed|ing|ure|ures)?\b|crash|\bhangs?\b|hung\b|\bstuck\b|freez|frozen|stall|stopped|\bstops?\b|cannot|can['’]t|could not|couldn['’]t|unable|does ?n[o'’]t (?:work|start|load|show|appear|open|connect|respond|find|stop|update|change|match|run|build|save)|"
-    r"doesn['’]t|won['’]t|not (?:working|found|starting|loading|responding|available|recogni[sz]ed|detected|visible|defined|supported)|missing|\blost\b|disappear|denied|refused|timed? ?out|timeout|\bslow|killed|abort|corrupt|invalid|unexpected|wrong|broken|\bfills? up\b|different from|\bdiffers?\b|nothing (?:moves|happens)|no longer|\bblank\b|\bblack\b|\bempty\b|garbage|garbled|leak|mismatch|out of memory|\boom\b|exit ?code|"
-    r"segfault|panic|traceback|warning|deadlock|conflict|rejected|blocked|never (?:finish|end|return|start|complete)|forever|no (?:output|response|progress)|not progressed|goes? to zero|stays at|duplicate|diverge|twice|infinite|ignored|silently|refuses|fatal|too (?:slow|large|long|many)|unusable|drops?\b|dropped|vanish|nonsense|repeats",
+    r"报错|错误|失败|异常(?!处理)|崩溃|卡住|卡死|停住|挂起|无响应|超时|中断|无法|不能|不了|不生效|未生效|失效|丢失|"
+    r"泄漏|溢出|不足|闪退|退出|白屏|黑屏|花屏|乱码|为空|变空|空白|NaN|nan\b|为0|变慢|缓慢|很慢|不动|不变|"
+    r"停滞|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|"
+    r"丢包|断开|断连|异常地|反复重启|不停|没有反应|没有变化|没变|过大|过小|过长|过多|过低|过高|没反应|不收敛|"
+    r"不释放|没有释放|纹丝不动|打不开|连不上|起不来|装不上|编译不过|过期|占满|飙升|越界|失真|截断|怎么回事|坏了|"
+    r"不工作|不可用|不识别|没声音|没有声音|对不上|不显示|消失|漏|错位|倍|"
+    r"\berrors?\b|exception|\bfail(?:s|ed|ing|ure|ures)?\b|crash|\bhangs?\b|hung\b|\bstuck\b|freez|frozen|stall|"
+    r"stopped|\bstops?\b|cannot|can['’]t|could not|couldn['’]t|unable|does ?n[o'’]t (?:work|start|load|show|appear|"
+    r"open|connect|respond|find|stop|update|change|match|run|build|save)|"
+    r"doesn['’]t|won['’]t|not (?:working|found|starting|loading|responding|available|recogni[sz]ed|detected|"
+    r"visible|defined|supported)|missing|\blost\b|disappear|denied|refused|timed? ?out|timeout|\bslow|killed|abort|"
+    r"corrupt|invalid|unexpected|wrong|broken|\bfills? up\b|different from|\bdiffers?\b|nothing (?:moves|happens)|"
+    r"no longer|\bblank\b|\bblack\b|\bempty\b|garbage|garbled|leak|mismatch|out of memory|\boom\b|exit ?code|"
+    r"segfault|panic|traceback|warning|deadlock|conflict|rejected|blocked|never (?:finish|end|return|start|"
+    r"complete)|forever|no (?:output|response|progress)|not progressed|goes? to zero|stays at|duplicate|diverge|"
+    r"twice|infinite|ignored|silently|refuses|fatal|too (?:slow|large|long|many)|unusable|drops?\b|dropped|vanish|"
+    r"nonsense|repeats",
     re.IGNORECASE,
 )
 _HOW_TO = re.compile(
-    r"^\W{0,6}(?:支持|如何|怎么(?!回事|办)|怎样|是否|能否|可否|可以|能不能|有没有|哪些|哪个|什么是|为何要|多少|需要多|what is\b|what are\b|which\b|where\b|how (?:do|can|to|many|much|should|would|long)\b|can (?:i|we|it|you)\b|"
-    r"does\b|do (?:i|you|we)\b|is (?:there|it|this)\b|are there\b|where (?:can|do|is|are)\b|when (?:will|should)\b|who\b|should i\b|will\b)|"
+    r"^\W{0,6}(?:支持|如何|怎么(?!回事|办)|怎样|是否|能否|可否|可以|能不能|有没有|哪些|哪个|什么是|为何要|多少|"
+    r"需要多|what is\b|what are\b|which\b|where\b|how (?:do|can|to|many|much|should|would|long)\b|can (?:i|we|it|"
+    r"you)\b|"
+    r"does\b|do (?:i|you|we)\b|is (?:there|it|this)\b|are there\b|where (?:can|do|is|are)\b|when (?:will|should)\b|"
+    r"who\b|should i\b|will\b)|"
     r"(?:哪些|哪个|吗|什么|多少|几个|哪种|哪里下载)[^，。]{0,16}[?？]?$",
     re.IGNORECASE,
 )

@@ -22,11 +22,13 @@ from .sections import KEY_ROLES, Section, build_tree, flat_sections
 __all__ = ["read_any_form"]
 
 _NO_ISSUES = re.compile(
-    r"release notes?\b|changelog|what['’]s new|更新日志|发布说明|版本说明|发行说明|新版本发布|版本发布|\btutorial\b|教程|入门|getting started|quick ?start|快速开始|从零开始|手把手|walkthrough|roadmap|announc",
+    r"release notes?\b|changelog|what['’]s new|更新日志|发布说明|版本说明|发行说明|新版本发布|版本发布|"
+    r"\btutorial\b|教程|入门|getting started|quick ?start|快速开始|从零开始|手把手|walkthrough|roadmap|announc",
     re.IGNORECASE,
 )
 _RELEASE_PART = re.compile(
-    r"^(?:highlights|fixed issues|bug fixes|known issues|new features|new issues|deprecations?|breaking changes|what['’]s (?:new|changed)|improvements|"
+    r"^(?:highlights|fixed issues|bug fixes|known issues|new features|new issues|deprecations?|breaking changes|"
+    r"what['’]s (?:new|changed)|improvements|"
     r"新特性|新功能|新增功能|已解决的?问题|问题修复|已知问题|弃用(?:说明)?|优化与改进|不兼容变更)$",
     re.IGNORECASE,
 )
@@ -36,12 +38,15 @@ _ASKS = re.compile(
     r"[?？]\W{0,3}$|^\W{0,4}(?:how|what|which|where|when|who|can|does|do|is|are|如何|怎么|怎样|哪)\b", re.IGNORECASE
 )
 _GUIDE = re.compile(
-    r"^(?:how to (?:read|understand|interpret|write|choose|use)|understanding|an? (?:short |brief |quick |complete )?(?:guide|introduction|overview)|introduction to|anatomy of)\b|"
-    r": an? (?:\w+ )?(?:guide|introduction|primer|overview|tour)$|cheat ?sheet|一文读懂|一文看懂|科普|名词解释|命令大全|知识点",
+    r"^(?:how to (?:read|understand|interpret|write|choose|use)|understanding|an? (?:short |brief |quick |"
+    r"complete )?(?:guide|introduction|overview)|introduction to|anatomy of)\b|"
+    r": an? (?:\w+ )?(?:guide|introduction|primer|overview|tour)$|cheat ?sheet|一文读懂|一文看懂|科普|名词解释|"
+    r"命令大全|知识点",
     re.IGNORECASE,
 )
 _LESSON = re.compile(
-    r"^(?:in this (?:tutorial|guide|lesson|post,? (?:we|you|i) will (?:build|learn|train))|this (?:tutorial|guide|lesson|release|version)|we are (?:happy|pleased|excited)|本(?:教程|课程|节课|版本)|在本教程|这篇教程)",
+    r"^(?:in this (?:tutorial|guide|lesson|post,? (?:we|you|i) will (?:build|learn|train))|this (?:tutorial|guide|"
+    r"lesson|release|version)|we are (?:happy|pleased|excited)|本(?:教程|课程|节课|版本)|在本教程|这篇教程)",
     re.IGNORECASE,
 )
 _TROUBLE = re.compile(
