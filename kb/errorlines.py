@@ -146,7 +146,7 @@ _ASCII_RUN = re.compile(r"[\x20-\x7e“”‘’]{6,600}")
 _WORDS = re.compile(r"[A-Za-z]{2,}")
 # What stands before a message in a sentence: the text after it is the message.
 _ANNOUNCED = re.compile(
-    r"(?:(?:错误|报错|异常)(?:信息|提示|内容|日志)?|报|提示|抛出|出现|显示|输出|打印|返回|日志为|日志末尾为|"
+    r"(?:(?:错误|报错|异常)(?:信息|提示|内容|日志)?|报|提示|报出|抛出|出现|显示|输出|打印|返回|日志为|日志末尾为|"
     r"\b(?:fails? with|failed with|error is|error was|raises|throws|"
     r"reports|prints|says|error message(?: is)?|message|crash(?:es|ed) with|exits? with|(?:stop|abort|die|end|"
     r"answer|respond|finish|return)(?:s|ed)? with|repeats|repeated|returned|returns|"

@@ -15,6 +15,7 @@ __all__ = ["errors_in"]
 _MAX_ERRORS = 40
 _MAX_CHARS = 1000
 _WORD = re.compile(r"[A-Za-z]{2,}")
+_SPAN_THEN_WORDS = re.compile(r"^`[^`\n]{1,500}` [a-z]")
 _OPTION = re.compile(r"\s--?[A-Za-z]")
 _FRAMES = re.compile(r"\s{1,40}|Traceback|During handling|The above exception|File \"")
 
@@ -57,7 +58,12 @@ def _announces(text: str) -> bool:
 
 def _is_printed(text: str, *, announced: bool, after_message: bool) -> bool:
     """A line of prose form that a program printed: English on a page that tells it in Chinese, or after a colon."""
-    if not text.isascii() or text.startswith(("- ", "* ", "> ")) or len(text) > _MAX_CHARS:
+    if (
+        not text.isascii()
+        or _SPAN_THEN_WORDS.match(text)
+        or text.startswith(("- ", "* ", "> "))
+        or len(text) > _MAX_CHARS
+    ):
         return False
     if is_error_line(text):
         return announced or after_message or opens_with_error(text) or not text.endswith(".")

@@ -51,7 +51,7 @@ _SHORT_ZH, _SHORT_EN, _WORDS_EN = 40, 90, 14
 
 
 def question_or_answer(text: str) -> tuple[str, str] | None:
-    """("question" | "answer", the text after the mark), for `Q1：`, `**Q: …**`, 【问】, `> A:`, `答：` and their like."""
+    """("question" | "answer", the text after the mark) for `Q1：`, `**Q: …**`, 【问】, `> A:`, `答：`."""
     head = text[:40]
     if not any(mark in head for mark in "QqAa问答提"):
         return None

@@ -171,15 +171,32 @@ def _groups(children: Sequence[Section]) -> list[list[Section]]:
         again = (
             child.role in ("symptom", "symptom+cause", "symptom+fix")
             and bool(roles & {"fix", "cause+fix"})
-            and "symptom" in roles
+            and bool(roles & {"symptom", "background"})
         )
         if again:
             groups.append([])
         groups[-1].append(child)
     complete = [group for group in groups if {part.role for part in group} & {"fix", "cause", "cause+fix"}]
     if len(groups) > 1 and len(complete) == len(groups):
-        return groups
+        return _dealt(groups)
     return [[child for group in groups for child in group]]
+
+
+def _dealt(groups: list[list[Section]]) -> list[list[Section]]:
+    """A last section with a title for each group is dealt out to the groups."""
+    for part in list(groups[-1]):
+        titles = [child for child in part.children if child.is_title]
+        if part.role not in ("cause", "fix", "cause+fix") or len(titles) != len(groups):
+            continue
+        groups[-1].remove(part)
+        told = ["\n".join(_text(section) for section in group) for group in groups]
+        for child, place in zip(titles, pair(told, [c.title + "\n" + _text(c) for c in titles]), strict=True):
+            if place is not None:
+                dealt = Section(
+                    part.level, part.role, child.title, child.line, child.body, child.children, marked=False
+                )
+                groups[place].append(dealt)
+    return groups
 
 
 def _title(node: Section, title: str, group: Sequence[Section], place: int, groups: int) -> str:
@@ -203,7 +220,7 @@ def _paired(node: Section, children: Sequence[Section], title: str) -> list[Foun
         if len(left) < 2:
             continue
         remedy = max(remedies, key=lambda section: len(_entries(section)))
-        right = _entries(remedy)
+        right = _entries(remedy, wanted=len(left))
         if not _several(node, told, left, remedy, right, title):
             continue
         causes = [child for child in children if child.role in ("cause", "analysis", "theory") and child is not told]
@@ -211,9 +228,12 @@ def _paired(node: Section, children: Sequence[Section], title: str) -> list[Foun
     return []
 
 
-def _entries(section: Section) -> list[Section]:
-    """Titles under a section, or the items of its list, as sections."""
+def _entries(section: Section, *, wanted: int = 0) -> list[Section]:
+    """Titles under a section, or the items of its list, as sections; of `wanted` number if some reading has it."""
     titles = [child for child in section.children if child.is_title]
+    if titles and len(titles) != wanted:
+        level = [child for child in section.children if child.level == titles[0].level]
+        titles = level if len(level) == wanted else titles
     if len(titles) >= 2:
         return titles
     _, items, numbered = list_items(section.body)
@@ -295,7 +315,7 @@ def _pair_up(node: Section, told: Section, left: Sequence[Section], others: Sequ
         found.append(Found(entry.title, entry, [symptom]))
     lefts = [entry.title + "\n" + _text(entry) for entry in left]
     for section in others:
-        entries = _entries(section)
+        entries = _entries(section, wanted=len(left))
         if len(entries) < 2 or len(entries) > len(left) or (section.role != "fix" and len(entries) != len(left)):
             if section.role in ("fix", "cause+fix"):
                 for issue in found:

@@ -183,14 +183,16 @@ def _decide(roles: set[str]) -> str:
     return next((role for role in _SPECIFIC if role in roles), sorted(roles)[0])
 
 
+_TOPIC_ZH = "|".join(sorted(TOPIC_WORDS_ZH, key=len, reverse=True))
+_TOPIC_EN = "|".join(TOPIC_WORDS_EN)
 _TOPIC = re.compile(
-    rf"(?:{'|'.join(sorted(TOPIC_WORDS_ZH, key=len, reverse=True))}|(?:{'|'.join(TOPIC_WORDS_EN)}))\s?[#＃]?\s?{_NUMERAL}\s?"
+    rf"(?:{_TOPIC_ZH}|{_TOPIC_EN})\s?[#＃]?\s?{_NUMERAL}\s?"
     rf"(?:[:：、.)）]|\s[-–—]\s)\s{{0,3}}|第(?:{_NUMERAL})(?:个|种|类)(?:关键|常见|典型|主要)?(?:问题|错误|故障|"
     rf"情况|场景|坑|报错|异常|情形|现象)\s?[:：、]\s{{0,3}}",
     re.IGNORECASE,
 )
 _TOPIC_BARE = re.compile(
-    rf"(?:{'|'.join(TOPIC_WORDS_EN)})s? [#＃]?(?:\d{{1,3}}|[A-H]|[ivx]{{1,4}})|(?:问题|错误|场景|案例|故障|坑|情形)\s?{_NUMERAL}",
+    rf"(?:{_TOPIC_EN})s? [#＃]?(?:\d{{1,3}}|[A-H]|[ivx]{{1,4}})|(?:问题|错误|场景|案例|故障|坑|情形)\s?{_NUMERAL}",
     re.IGNORECASE,
 )
 

@@ -110,9 +110,8 @@ def _project(lines: Sequence[Line]) -> str | None:
 def _draft(node: _Node, remarks: list[Remark]) -> Draft:
     draft = Draft(title=node.title, first=node.heading.no, last=node.heading.no, own=True)
     draft.project = _project(node.body)
-    for line in node.body:
-        if line.kind != "blank" and not _PROJECT.fullmatch(line.text):
-            remarks.append(Remark(line.no, "unread", line.text.strip()))
+    loose = [line for line in node.body if line.kind != "blank" and not _PROJECT.fullmatch(line.text)]
+    remarks += [Remark(line.no, "unread", line.text.strip()) for line in loose]
     for child in node.children:
         role = child.own_role
         if role in ("symptom", "cause", "fix"):

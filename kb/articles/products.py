@@ -6,7 +6,7 @@ __all__ = ["PRODUCTS"]
 
 PRODUCTS = frozenset(
     (
-        "accelerate Airflow Ansible Apache Argo ArgoCD Axolotl Azkaban Bazel BERT Bert-VITS2 Caddy Canal "
+        "accelerate Airflow Cilium Ansible Apache Argo ArgoCD Axolotl Azkaban Bazel BERT Bert-VITS2 Caddy Canal "
         "Cassandra Celery Ceph ChatGLM ChatTTS ClickHouse CMake ComfyUI Composer Conda Consul containerd "
         "CosyVoice CUDA-Python Dask Datasets DeepSpeed Diffusers Dify Django Docker Docusaurus Doris Drone Dubbo "
         "ECharts ElasticSearch Elasticsearch Electron Envoy ESLint etcd Express FastAPI FastChat FATE FFmpeg "

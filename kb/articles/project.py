@@ -51,7 +51,7 @@ _TITLES = [
 # `... in X`: X may be a tool as well as the owner.
 _WEAK = [
     re.compile(
-        r"(?:\bin|\bwith|\bfor|\bon|\busing|"
+        r"(?:\bin|\bto|\bfrom|\bwith|\bfor|\bon|\busing|"
         r"\bof) ([A-Z][A-Za-z0-9_.+\-]{1,40}(?: [A-Z][A-Za-z0-9_.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|"
         r"v?\d|when|after|on|and))"
     ),

@@ -31,7 +31,7 @@ _CAUSE = re.compile(_ZH_CAUSE + "|" + _EN_CAUSE, re.IGNORECASE)
 
 # What is always advice, and verbs that are advice unless they tell what was done (`删掉了`, `被移除`, `升级之后`).
 _ZH_ADVICE = (
-    r"请(?!求)|即可|就行|就好|就可以|便可|搞定|只需|只要|解决(?:方法|办法|方案|：|:)|可以解决|得以解决|修复(?:方法|"
+    r"(?:处理|解决|操作|修复|步骤|入手|方案|方法|调整)(?:如下|步骤)?[:：]\s{0,3}$|请(?!求)|即可|就行|就好|就可以|便可|搞定|只需|只要|解决(?:方法|办法|方案|：|:)|可以解决|得以解决|修复(?:方法|"
     r"：|:)|建议|推荐|"
     r"应(?:当|该|将|把)|需要(?:将|把|在|先|手动|设置|安装|升级|确保)|先.{0,30}再|试试|确保|"
     r"[把将].{1,60}(?:改|设|换|加|降|调|写|放|迁|移|拷|提|删|装|限|配|指|传|转|拆|关|开|换|重)|"
@@ -45,7 +45,10 @@ _ZH_VERB = (
     r"显式|手动|检查|确认|清理|清空|释放|扩容|限制|避开|绕过|切换|尝试|声明|编译|拷贝|复制|挂载|授权|赋予|加入|"
     r"放行|同步"
 )
-_ZH_DO = rf"{_ZH_ADVICE}|(?<![被已经没有未不动会刚法能])(?:{_ZH_VERB})(?![了的过后前失时完成])(?!之[前后]|不|命令|脚本的|任务|报错|失败|之|期间|阶段)"
+_ZH_DO = (
+    rf"{_ZH_ADVICE}|(?<![被已经没有未不动会刚法能])(?:{_ZH_VERB})"
+    r"(?![了的过后前失时完成])(?!之[前后]|不|命令|脚本的|任务|报错|失败|之|期间|阶段)"
+)
 _VERB = (
     r"add|adjust|allow|append|apply|ask|avoid|bind|build|bump|call|cast|change|check|choose|clean|clear|clone|"
     r"close|combine|commit|compile|configure|confirm|connect|convert|copy|create|cut|decrease|define|"

@@ -71,10 +71,8 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
     sections = _drop_repeats(sections, title, remarks)
     root = build_tree(sections, plain=plain)
     everything = root.walk()
-    opening = (
-        _breadcrumbs(lines)
-        + [line.text for line in [*root.body, *[l for s in everything[1:6] for l in s.body]] if line.kind == "text"][:6]
-    )
+    first = [*root.body, *[line for section in everything[1:6] for line in section.body]]
+    opening = _breadcrumbs(lines) + [line.text for line in first if line.kind == "text"][:6]
     opening += [section.title for section in everything if section.role == "question"][:6]
     asked = any(section.role == "question" for section in everything)
     silent = not asked and _tells_no_issue(title, opening)
@@ -171,7 +169,7 @@ def _is_record(issue: Found, draft: Draft) -> bool:
         return False
     complaint = issue.head is not None and issue.head.role == "question" and not _ASKS.search(draft.title)
     wrong = issue.tabled or complaint or bool(draft.errors) or is_problem(draft.title) or is_problem(symptom)
-    if not wrong:
+    if not wrong and not {"symptom", "cause", "fix"} <= labelled:
         return False
     if issue.parts:
         return bool(draft.cause or draft.fix or "symptom" in labelled)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..errorlines import is_error_line
+from ..errorlines import is_error_line, opens_with_error
 from .headings import is_bare_heading, is_reply, question_or_answer, spoken
 from .labels import bare, read_label, role_of
 from .lines import Line
@@ -162,6 +162,8 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
             n = stop
         else:
             opened = _open(lines, n, current, plain=plain, titles=titles)
+            if opened is None and current.role == "fix" and current.level == _INLINE and _next_stage(lines, n):
+                opened = Section(_INLINE, "symptom", "", line, body=[line], marked=False)
             if opened is not None and opened.level == _TITLE_BELOW and not opened.role and _just_opened(current):
                 opened = None
             if opened is None:
@@ -170,6 +172,13 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
                 sections.append(opened)
             n += 1
     return sections
+
+
+def _next_stage(lines: Sequence[Line], n: int) -> bool:
+    """`训练阶段,…:` and an error under it, after the cure of an earlier error: the next failure begins."""
+    after = lines[n + 1] if n + 1 < len(lines) else None
+    announces = lines[n].kind == "text" and lines[n].text.rstrip().endswith((":", "："))
+    return announces and after is not None and after.kind in ("text", "code") and opens_with_error(after.text)
 
 
 def _just_opened(section: Section) -> bool:

@@ -1,4 +1,4 @@
-"""Here is a table (marked, or left by scraping as `a | b |`); when its columns are fields, give me its rows as issues."""
+"""Here is a table (marked, or left by scraping as `a | b |`); when its columns are fields, its rows are issues."""
 
 from __future__ import annotations
 

@@ -113,9 +113,8 @@ def test_commands(line: str) -> None:
 
 
 def compiled() -> list[tuple[str, re.Pattern[str]]]:
-    modules = [errorlines]
-    for found in pkgutil.iter_modules(kb.articles.__path__, "kb.articles."):
-        modules.append(importlib.import_module(found.name))
+    found_modules = pkgutil.iter_modules(kb.articles.__path__, "kb.articles.")
+    modules = [errorlines, *(importlib.import_module(found.name) for found in found_modules)]
     found_patterns: list[tuple[str, re.Pattern[str]]] = []
     for module in modules:
         for name, value in vars(module).items():

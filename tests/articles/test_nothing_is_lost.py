@@ -29,11 +29,40 @@ def is_told(article: Article, heading: str, line: int) -> bool:
     return heading in told(article) or (bool(role_of(heading)) and inside)
 
 
-LABELS = ["Symptom", "Cause", "Fix", "Prevention", "Environment", "Summary", "现象", "根本原因", "解决方案", "最佳实践", "背景",
-          "Symptoms", "Root cause", "Resolution", "Timeline", "FAQ", "目录", "How it works"]  # fmt: skip
-BODIES = ["", "It fails with `error: boom`.", "因为磁盘已满，写入失败。", "Set `a` to 1.\n\n- one\n- two", "```\nRuntimeError: x\n```",
-          "> quoted words", "| a | b |\n|---|---|\n| c | d |", "<details>\n<summary>More</summary>\n\ntext\n</details>",
-          "**Q: why?**\n\nA: because.", "1. one\n2. two", "原因：内存不足。\n解决：加内存。", "    indented"]  # fmt: skip
+LABELS = [
+    "Symptom",
+    "Cause",
+    "Fix",
+    "Prevention",
+    "Environment",
+    "Summary",
+    "现象",
+    "根本原因",
+    "解决方案",
+    "最佳实践",
+    "背景",
+    "Symptoms",
+    "Root cause",
+    "Resolution",
+    "Timeline",
+    "FAQ",
+    "目录",
+    "How it works",
+]
+BODIES = [
+    "",
+    "It fails with `error: boom`.",
+    "因为磁盘已满，写入失败。",
+    "Set `a` to 1.\n\n- one\n- two",
+    "```\nRuntimeError: x\n```",
+    "> quoted words",
+    "| a | b |\n|---|---|\n| c | d |",
+    "<details>\n<summary>More</summary>\n\ntext\n</details>",
+    "**Q: why?**\n\nA: because.",
+    "1. one\n2. two",
+    "原因：内存不足。\n解决：加内存。",
+    "    indented",
+]
 TITLES = st.from_regex(r"Unique [a-z]{3,8} [a-z]{3,8} (stops|works|is slow)", fullmatch=True)
 
 
@@ -83,9 +112,22 @@ def nested(depth: int, mark: str = "-") -> str:
         ("# Title\n\n| a | b\n|---|---", ""),
         ("# Title\n\n[a]: http://x 'never closed", ""),
     ],
-    ids=["list-10", "list-50", "list-400", "quote-400", "fence", "tilde", "fence-in-item", "comment", "pre", "details", "bom",
-         "table", "reference"],
-)  # fmt: skip
+    ids=[
+        "list-10",
+        "list-50",
+        "list-400",
+        "quote-400",
+        "fence",
+        "tilde",
+        "fence-in-item",
+        "comment",
+        "pre",
+        "details",
+        "bom",
+        "table",
+        "reference",
+    ],
+)
 def test_what_follows_is_still_read(before: str, remark: str) -> None:
     article = parse((before + TAIL).encode(), path="a.md")
     assert [record.title for record in article.records] == ["Later heading"]

@@ -158,7 +158,8 @@ def test_code_does_not_decide_the_language() -> None:
 
 
 def test_broken_front_matter_still_names_the_project() -> None:
-    text = '---\nproject: Example\ntitle: "unclosed\ntags: [a, b]\n---\n# T\n\n## Symptom\n\nFails.\n\n## Fix\n\nRestart.\n'
+    head = '---\nproject: Example\ntitle: "unclosed\ntags: [a, b]\n---\n'
+    text = head + "# T\n\n## Symptom\n\nFails.\n\n## Fix\n\nRestart.\n"
     article = parse(text.encode(), path="a.md")
     assert [record.project for record in article.records] == ["Example"]
     assert article.records[0].tags == ("a", "b")
