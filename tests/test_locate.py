@@ -351,13 +351,17 @@ def test_who_finds_another_at_work_waits_for_it(project: Path, monkeypatch: pyte
         build(project / "articles", place.index)
         locate.mark(place.index, stamp(project / "articles"))
 
+    tried: list[object] = []
+
     def busy(*_: object, **__: object) -> None:
+        tried.append(_)
         raise IndexBusy("a build is already running here", path=place.index)
 
     monkeypatch.setattr(cache, "build", busy)
     with cache.renewed(place) as folder:
         assert folder == place.index
         assert is_fresh(place)
+    assert len(tried) == 1
 
 
 @posix

@@ -545,6 +545,22 @@ def test_a_hostile_manifest_is_refused_and_leads_nowhere(index: Path, name: str)
         ask(index)
 
 
+@pytest.mark.parametrize("stem", ["records", "rows", "dense", "lexical"])
+@pytest.mark.parametrize("where", ["../{name}", "sub/{name}", "{folder}/{name}", "other.txt", "{name}\n", "{name}\0"])
+def test_a_name_that_leads_elsewhere_is_refused_though_the_file_is_right(index: Path, stem: str, where: str) -> None:
+    path = index / snapshot.MANIFEST
+    whole = json.loads(path.read_text())
+    name = whole["files"][stem]["name"]
+    (index / "sub").mkdir()
+    for copy in (index.parent / name, index / "sub" / name, index / "other.txt"):
+        shutil.copy(index / name, copy)
+    whole["files"][stem]["name"] = where.format(name=name, folder=index.parent)
+    path.write_text(json.dumps(whole))
+    with listening() as opened, pytest.raises(IndexCorrupt, match="manifest"):
+        FaissStore(index)
+    assert [Path(file).name for file in opened] == [snapshot.MANIFEST]
+
+
 def test_the_audit_hears_a_reader(index: Path) -> None:
     """The test above can fail: what is opened is heard."""
     with listening() as opened:
