@@ -8,8 +8,8 @@ from kb.records import IssueRecord
 
 __all__ = ["lexical_text", "views"]
 
-_FENCED = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_MARKS = re.compile(r"[`*#>|]+|\]\([^)\n]*\)|!?\[")
+_FENCED = re.compile(r"^(`{3,}|~{3,})(?![`~])[^\n]*\n.*?(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_MARKS = re.compile(r"[`*#>|]+|\]\([^)\n]{0,400}\)|!?\[")
 MAX_VIEW_CHARS = 4000  # the mean of more tokens than this is the mean of any text
 
 
