@@ -1,0 +1,420 @@
+"""The shape of the package: who may import whom, what a start costs, and that no pattern can be made to hang."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import kb
+from kb import KnowledgeBase
+
+PACKAGE = Path(kb.__file__).parent
+ROOT = PACKAGE.parent
+
+# The rooms of ARCHITECTURE.md, section 2, as they were built: `render` stands beside the command line that it prints
+# for; `errorlines`, `arrays` and `passages` were split off; `locate` and `cache` find and keep an index.
+LAYERS = [
+    {"records", "text", "errors", "errorlines", "arrays"},
+    {"articles", "signature", "encoders", "bm25", "ranking", "passages"},
+    {"snapshot", "store", "store_faiss", "locate"},
+    {"build", "cache", "check", "search"},
+    {"cli", "render", "__main__"},
+]
+LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
+
+# Where each of these may be imported, at the head of a module or later.
+ONLY_IN = {
+    "faiss": {"store_faiss"},
+    "tokenizers": {"encoders"},
+    "sentence_transformers": {"encoders"},
+    "torch": set(),
+    "transformers": set(),
+    "safetensors": {"arrays"},
+    "markdown_it": {"articles"},
+    "yaml": {"articles"},
+    "jieba": set(),  # `text` reads its dictionary and imports none of it
+    "click": {"cli", "render"},
+    "rich": {"cli", "render"},
+    "pickle": set(),
+    "marshal": set(),
+    "requests": set(),
+    "urllib": set(),
+    "socket": set(),
+    "http": set(),
+}
+
+HEAVY = ["numpy", "faiss", "jieba", "torch", "tokenizers", "safetensors", "rich", "markdown_it", "yaml"]
+
+
+def _files() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _room(module: str) -> str | None:
+    """The room of `kb.articles.lines` is `articles`; the package itself has none."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes(), str(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and full name of every module that a file imports anywhere in it; a name from a package counts as one."""
+    package = _name(path) if path.name == "__init__.py" else _name(path).rpartition(".")[0]
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            if module == "kb":
+                yield from ((node.lineno, f"kb.{alias.name}") for alias in node.names)
+            else:
+                yield node.lineno, module
+
+
+# --- layers ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_module_has_a_room() -> None:
+    rooms = {_room(_name(path)) for path in _files()} - {None}
+    assert rooms == LAYER.keys()
+
+
+@pytest.mark.parametrize("path", [path for path in _files() if path != PACKAGE / "__init__.py"], ids=_name)
+def test_an_import_goes_down_or_stays(path: Path) -> None:
+    room = _room(_name(path))
+    assert room is not None
+    up = [
+        f"{path.name}:{line} {name}"
+        for line, name in _imports(path)
+        if name.startswith("kb.") and LAYER[_room(name) or ""] > LAYER[room]
+    ]
+    assert not up
+
+
+def test_rooms_do_not_go_in_circles() -> None:
+    edges: dict[str, set[str]] = {room: set() for room in LAYER}
+    for path in _files():
+        room = _room(_name(path))
+        if room is not None:
+            edges[room] |= {_room(name) or room for _, name in _imports(path) if name.startswith("kb.")} - {room}
+
+    def reach(room: str, seen: tuple[str, ...]) -> None:
+        assert room not in seen, " -> ".join([*seen[seen.index(room) :], room])
+        for other in sorted(edges[room]):
+            reach(other, (*seen, room))
+
+    for room in edges:
+        reach(room, ())
+
+
+@pytest.mark.parametrize("package", ONLY_IN)
+def test_a_package_is_imported_only_in_its_room(package: str) -> None:
+    found = {_room(_name(path)) for path in _files() for _, name in _imports(path) if name.partition(".")[0] == package}
+    assert found <= ONLY_IN[package]
+
+
+def test_the_reader_of_imports_sees_them() -> None:
+    """Were it blind, everything above would pass."""
+    found = {(_room(_name(path)), name) for path in _files() for _, name in _imports(path)}
+    assert ("store_faiss", "faiss") in found  # late
+    assert ("encoders", "kb.encoders.unigram") in found
+    assert ("search", "kb.ranking") in found  # from kb import ranking
+    assert ("articles", "kb.records") in found  # from ..records import
+
+
+def test_nothing_is_printed() -> None:
+    calls = [
+        f"{_name(path)}:{node.lineno}"
+        for path in _files()
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "breakpoint")
+    ]
+    assert not calls
+
+
+def test_nothing_is_evaluated() -> None:
+    calls = [
+        f"{_name(path)}:{node.lineno}"
+        for path in _files()
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("eval", "exec", "compile", "__import__")
+    ]
+    assert not calls
+
+
+# --- what a start costs ---------------------------------------------------------------------------------------------
+
+_SHOW_MODULES = "\nimport json, sys\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+
+
+def _modules(code: str, **environment: str) -> set[str]:
+    ended = subprocess.run(
+        [sys.executable, "-c", code + _SHOW_MODULES],
+        capture_output=True,
+        env={**os.environ, **environment},
+        timeout=60,
+        check=True,
+    )
+    return set(json.loads(ended.stderr.splitlines()[-1]))
+
+
+def _command(*arguments: str) -> str:
+    return (
+        f"import sys\nsys.argv = ['kb', *{list(arguments)!r}]\nfrom kb.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert ended.code == 0, ended.code"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import kb",
+        "import kb; kb.KbError; kb.SearchResult",
+        _command("--help"),
+        _command("search", "-h"),
+        _command("-V"),
+    ],
+    ids=["import", "nouns", "help", "search help", "version"],
+)
+def test_a_start_is_light(code: str) -> None:
+    loaded = _modules(code)
+    assert "kb" in loaded
+    assert not loaded & {*HEAVY, "kb.build", "kb.articles", "kb.search"}
+
+
+def test_a_search_is_light(tmp_path: Path) -> None:
+    KnowledgeBase.build(ROOT / "articles", tmp_path / "index")
+    loaded = _modules(_command("search", "IndexError: pop from an empty deque"), KB_INDEX=str(tmp_path / "index"))
+    assert {"numpy", "faiss", "kb.search"} <= loaded
+    unneeded = {*HEAVY, "kb.build", "kb.articles", "kb.check", "kb.cache", "kb.errorlines", "sentence_transformers"}
+    assert not loaded & (unneeded - {"numpy", "faiss"})
+
+
+def test_a_chinese_search_needs_no_more(tmp_path: Path) -> None:
+    KnowledgeBase.build(ROOT / "articles", tmp_path / "index")
+    loaded = _modules(
+        _command("search", "多机训练时从空队列里取元素 pop from an empty deque"), KB_INDEX=str(tmp_path / "index")
+    )
+    assert not loaded & {"jieba", "tokenizers", "kb.build", "kb.articles"}
+
+
+# --- faces ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", _files(), ids=_name)
+def test_every_name_in_all_exists(path: Path) -> None:
+    if path.name == "__main__.py":
+        pytest.skip("importing it runs the command")
+    module = importlib.import_module(_name(path))
+    names = getattr(module, "__all__", None)
+    assert names is not None, "no __all__"
+    assert len(names) == len(set(names))
+    for name in names:
+        assert hasattr(module, name), name
+
+
+def test_the_public_face() -> None:
+    assert sorted(kb.__all__, key=str.casefold) == sorted(
+        [
+            "Article",
+            "BuildReport",
+            "Hit",
+            "IssueRecord",
+            "KbError",
+            "KnowledgeBase",
+            "SearchResult",
+            "__version__",
+            "build",
+        ],
+        key=str.casefold,
+    )
+    assert set(kb.__all__) <= set(dir(kb))
+    with pytest.raises(AttributeError, match="no_such_name"):
+        kb.no_such_name  # noqa: B018
+
+
+def test_every_error_is_a_kb_error_with_a_code_of_its_own_kind() -> None:
+    from kb import errors
+
+    classes = [getattr(errors, name) for name in errors.__all__]
+    assert all(issubclass(one, kb.KbError) for one in classes)
+    codes = {one.__name__: one.exit_code for one in classes}
+    told = dict(re.findall(r"(\w+) {2,}(\d+) ", str(errors.__doc__)))
+    for name, code in codes.items():
+        if name != "KbError":
+            assert told[name] == str(code), name
+    assert not {0, 1, 2} & {code for name, code in codes.items() if name != "KbError"}
+
+
+def _pyproject(pattern: str) -> str:
+    found = re.search(pattern, (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_one_version() -> None:
+    assert _pyproject(r'^version = "([^"]+)"') == kb.__version__
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    changelog = ROOT / "CHANGELOG.md"
+    if not changelog.exists():
+        pytest.skip("there is no CHANGELOG.md yet")
+    versions = re.findall(r"^## \[?v?(\d+\.\d+\.\d+\S*?)\]?(?:\s|$)", changelog.read_text("utf-8"), re.MULTILINE)
+    assert versions[0] == kb.__version__
+
+
+def test_every_dependency_is_used() -> None:
+    module_of = {"faiss-cpu": "faiss", "markdown-it-py": "markdown_it", "pyyaml": "yaml"}
+    declared = re.findall(r'^  "([\w-]+)', _pyproject(r"^dependencies = \[\n(.*?)^\]"), re.MULTILINE)
+    imported = {name.partition(".")[0] for path in _files() for _, name in _imports(path)}
+    imported.add("jieba")  # whose dictionary is read
+    assert {module_of.get(name, name) for name in declared} <= imported
+    assert len(declared) >= 8
+
+
+def test_the_package_is_typed() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+
+
+# --- patterns -------------------------------------------------------------------------------------------------------
+
+SIZE = 30_000
+UNITS = {
+    "spaces": " ",
+    "tabs": "\t",
+    "letters": "a",
+    "capitals": "A",
+    "words": "ab ",
+    "digits": "7",
+    "dotted": "1.",
+    "slashes": "/",
+    "paths": "/a.b",
+    "dots": ".",
+    "colons": ":",
+    "escapes": "\x1b[",
+    "osc": "\x1b]",
+    "quotes": '"',
+    "apostrophes": "'a",
+    "back ticks": "`",
+    "stars": "*",
+    "hashes": "#",
+    "dashes": "-",
+    "pipes": "|",
+    "brackets": "[",
+    "links": "](",
+    "parentheses": "(",
+    "angles": "<a ",
+    "entities": "&#",
+    "underscores": "_",
+    "equals": "=",
+    "han": "的",
+    "han words": "报错",
+    "full width": "：",
+    "hex": "0x",
+    "lines": "\n",
+    "list items": "- a\n",
+    "rank": "[rank0]: ",
+    "error": "error ",
+    "percent": "100%|",
+}
+
+
+def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Every compiled pattern in a module of kb, also those in tuples, lists and dictionaries."""
+
+    def within(name: str, value: object) -> Iterator[tuple[str, re.Pattern[str]]]:
+        if isinstance(value, re.Pattern):
+            yield name, value
+        elif isinstance(value, (tuple, list)):
+            for i, one in enumerate(value):
+                yield from within(f"{name}[{i}]", one)
+        elif isinstance(value, dict):
+            for key, one in value.items():
+                yield from within(f"{name}[{key!r}]", one)
+
+    seen = set()
+    for module in pkgutil.walk_packages([str(PACKAGE)], "kb."):
+        if module.name == "kb.__main__":
+            continue
+        loaded = importlib.import_module(module.name)
+        for name, value in vars(loaded).items():
+            for where, pattern in within(f"{module.name}.{name}", value):
+                if (pattern.pattern, pattern.flags) not in seen:
+                    seen.add((pattern.pattern, pattern.flags))
+                    yield where, pattern
+
+
+PATTERNS = dict(_patterns())
+
+
+def test_patterns_are_found() -> None:
+    assert len(PATTERNS) > 50
+    assert {"kb.signature._PREFIX", "kb.text._TOKEN", "kb.signature._MASKS[0][0]"} <= PATTERNS.keys()
+
+
+# Asked only what a line begins with: to look for them all along a text would be quadratic, and nobody does.
+MATCHED = {"kb.signature._PREFIX", "kb.signature._FRAME"}
+
+
+def _seconds(pattern: re.Pattern[str], text: str, *, matched: bool = False) -> float:
+    start = time.process_time()
+    for _ in [pattern.match(text)] if matched else pattern.finditer(text):
+        pass
+    return time.process_time() - start
+
+
+def _is_slow(pattern: re.Pattern[str], unit: str, *, matched: bool = False, limit_s: float = 0.2) -> bool:
+    """Would 30,000 characters take longer than the limit, whenever they are tried?"""
+    for size in (SIZE // 1000, SIZE // 100, SIZE // 10, SIZE):
+        text = unit * (size // len(unit)) + "!"
+        enough = limit_s / 100 if size == SIZE // 10 else limit_s  # even were it quadratic
+        slow = all(_seconds(pattern, text, matched=matched) > enough for _ in range(3))
+        if slow != (size == SIZE // 10):
+            return slow
+    return slow
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_no_pattern_can_be_made_to_hang(name: str) -> None:
+    matched = name in MATCHED
+    slow = [unit_name for unit_name, unit in UNITS.items() if _is_slow(PATTERNS[name], unit, matched=matched)]
+    assert not slow
+
+
+def test_patterns_that_are_only_matched_are_only_matched() -> None:
+    for name in MATCHED:
+        module, _, variable = name.rpartition(".")
+        source = Path(str(importlib.import_module(module).__file__)).read_text("utf-8")
+        assert set(re.findall(rf"\b{variable}\.(\w+)", source)) == {"match"}
+
+
+def test_the_watch_over_patterns_can_bark() -> None:
+    assert _is_slow(re.compile(r"\s+$"), " ", limit_s=0.02)
+    assert _is_slow(re.compile(r"a*a*b"), "a", limit_s=0.02)
+    assert not _is_slow(re.compile(r"\s+"), " ", limit_s=0.02)
