@@ -54,7 +54,7 @@ _SAYING = re.compile(
     r"cannot (?:be |find |open |load |import |read |resolve |access |allocate |connect |touch |stat |create |assign )|"
     r"failed to |unable to |failed with|exited with|terminated with|returned non-zero|exit code [1-9-]|not iterable|"
     r"does not exist|not callable|has no attribute|no module named|must be \w{1,30} tensor|timed out|timeout exceeded|"
-    r"deadline exceeded|too many open files|address already in use|already in use|read-only file system|"
+    r"deadline exceeded|too many |address already in use|already in use|read-only file system|"
     r"has been marked|empty deque|is not defined|not found\b|no matching distribution|unrecognized argument|"
     r"illegal instruction|illegal memory|device-side assert|size mismatch|shape mismatch|mismatch|out of range|"
     r"invalid (?:argument|device|literal|value|syntax|token|reference|option|credentials)|access denied|"

@@ -25,7 +25,7 @@ def errors_in(title: str, symptom: Sequence[Part]) -> list[str]:
     found: list[str] = []
     for part in symptom:
         found += _in_prose(part.text) if part.text else _in_lines(part.lines)
-    found += _in_prose(title)
+    found += [title] if opens_with_error(title) and len(title) < 300 and "`" not in title else _in_prose(title)
     kept = [text[:_MAX_CHARS] for text in dict.fromkeys(text.strip() for text in found) if len(text) >= 4]
     return kept[:_MAX_ERRORS]
 

@@ -22,7 +22,8 @@ from .sections import Section
 __all__ = ["draft_of"]
 
 _USELESS = re.compile(
-    r"^\W{0,6}(?:don['’]t|do not) try\b|试过|没用|没有用|无效|没有(?:任何)?效果|没效果|不起作用|不管用|浪费时间|"
+    r"^\W{0,6}(?:don['’]t|do not) try\b|^\W{0,6}注意\W{0,3}(?:不要|切勿|请勿)|试过|没用|没有用|无效|"
+    r"没有(?:任何)?效果|没效果|不起作用|不管用|浪费时间|"
     r"问题依旧|依然报错|依旧报错|无济于事|"
     r"(?:did|does|do)(?: not|n['’]t) (?:help|fix|change anything|solve)|no difference|no effect|to no avail|in vain",
     re.IGNORECASE,

@@ -59,7 +59,7 @@ def question_or_answer(text: str) -> tuple[str, str] | None:
     if found:
         return "answer", text[found.end() :].strip().removeprefix("**").removesuffix("**")
     found = _Q.match(text)
-    if found and text[found.end() :].strip(" *"):
+    if found and (text[found.end() :].strip(" *") or "【" in text[:8]):
         return "question", text[found.end() :].strip().removeprefix("**").strip("*_ ").strip()
     return None
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..errorlines import opens_with_error
 from .items import list_items
 from .lines import Line
 from .pairing import pair, words_of
@@ -24,7 +25,7 @@ _HOISTED_FROM = frozenset(
 _SILENT = frozenset(("prevention", "summary", "related", "toc", "rejected", "verification", "theory", "confusable"))
 _SEVERAL = re.compile(
     r"(?:两|二|三|四|五|六|七|八|几|多|2|3|4|5|6|7|8|以下|下面|下列|这些|若干|一系列)\s?(?:个|种|类|处|条|"
-    r"项)?(?:关键|主要|常见|典型|不同|独立)?(?:性)?的?(?:的)?(?:问题|错误|报错|故障|异常|情况|现象|坑|症状|障碍)|"
+    r"项)?(?:关键|主要|常见|典型|不同|独立)?(?:性)?的?(?:的)?(?:问题|错误|报错|反馈|故障|异常|情况|现象|坑|症状|障碍)|"
     r"\b(?:two|three|four|five|six|seven|several|multiple|following|various|different|"
     r"these) (?:\w+ ){0,2}(?:issues|problems|errors|failures|symptoms|bugs|things)\b",
     re.IGNORECASE,
@@ -118,7 +119,18 @@ def _alone(node: Section) -> Found:
     """A title with text and no labels: perhaps an issue; the record is refused later when nothing speaks for it."""
     lines = [line for section in node.walk() for line in _with_head(section, top=node)]
     question = node.role == "question" or node.title.endswith(("?", "？"))
-    return Found(node.title, node, [], lines, asked=question or _is_complaint(node.title), answered=question)
+    item = (
+        node.line is not None and node.line.kind == "text" and node.line.text.lstrip()[:2] in ("- ", "* ", "+ ", "• ")
+    )
+    asked = question or item or (_is_complaint(node.title) and not _is_message(node.title))
+    return Found(
+        node.title,
+        node,
+        [],
+        lines,
+        asked=asked,
+        answered=question or item,
+    )
 
 
 def _with_head(section: Section, *, top: Section) -> list[Line]:
@@ -127,6 +139,11 @@ def _with_head(section: Section, *, top: Section) -> list[Line]:
     if section.role in ("prevention", "theory", "summary", "related", "verification", "toc", "environment", "rejected"):
         return []
     return [section.line, *section.body] if section.line is not None and section.marked else section.body
+
+
+def _is_message(title: str) -> bool:
+    """The title is what the program printed, so the text begins with the circumstances."""
+    return title[:1] in '`"“' or opens_with_error(title)
 
 
 def _is_complaint(title: str) -> bool:
@@ -219,6 +236,8 @@ def _paired(node: Section, children: Sequence[Section], title: str) -> list[Foun
         left = _entries(told)
         if len(left) < 2:
             continue
+        if left[0].level < 90 and any(map(_has_fix, left)) and not all(map(_has_fix, left)):
+            return _completed(left, remedies)
         remedy = max(remedies, key=lambda section: len(_entries(section)))
         right = _entries(remedy, wanted=len(left))
         if not _several(node, told, left, remedy, right, title):
@@ -226,6 +245,16 @@ def _paired(node: Section, children: Sequence[Section], title: str) -> list[Foun
         causes = [child for child in children if child.role in ("cause", "analysis", "theory") and child is not told]
         return _pair_up(node, told, left, [remedy, *[r for r in remedies if r is not remedy], *causes])
     return []
+
+
+def _completed(left: Sequence[Section], remedies: list[Section]) -> list[Found]:
+    """Some titles have their fix with them; what is told later is for the others."""
+    found = []
+    for entry in left:
+        symptom = Section(_INNER, "symptom", entry.title, entry.line, entry.body, [], marked=False)
+        parts = [symptom, *entry.children] if _has_fix(entry) else [symptom, *entry.children, *remedies]
+        found.append(Found(entry.title, entry, parts))
+    return found
 
 
 def _entries(section: Section, *, wanted: int = 0) -> list[Section]:
@@ -268,7 +297,8 @@ def _several(
     """Are the entries of the symptom section issues of their own, rather than sides of one?"""
     as_titles = left[0].level < 90
     if len(right) != len(left):
-        alike = as_titles and (len(right) < 2) and all(is_problem(entry.title + _text(entry)) for entry in left)
+        alike = (as_titles or left[0].level == 91) and len(right) < 2
+        alike = alike and all(is_problem(entry.title + _text(entry)) for entry in left)
         return alike and told.role != "background" and _SEVERAL.search(_page(node, told, title)) is not None
     page = _page(node, told, title)
     if as_titles and told.role in ("symptom", "analysis", "symptom+cause"):

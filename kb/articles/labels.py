@@ -191,6 +191,7 @@ _TOPIC = re.compile(
     rf"情况|场景|坑|报错|异常|情形|现象)\s?[:：、]\s{{0,3}}",
     re.IGNORECASE,
 )
+_STAGE = re.compile(rf"第{_NUMERAL}(?:阶段|类|种)\s?[:：]\s{{0,3}}")
 _TOPIC_BARE = re.compile(
     rf"(?:{_TOPIC_EN})s? [#＃]?(?:\d{{1,3}}|[A-H]|[ivx]{{1,4}})|(?:问题|错误|场景|案例|故障|坑|情形)\s?{_NUMERAL}",
     re.IGNORECASE,
@@ -209,7 +210,7 @@ def read_label(text: str) -> Label | None:
         return Label(role, rest) if role else None
     _, head = split_ordinal(head)
     offset = len(stripped[:80]) - len(head)
-    topic = _TOPIC.match(head)
+    topic = _TOPIC.match(head) or _STAGE.match(head)
     if topic and not role_of(head[: topic.end()].rstrip(" :：、.")).startswith(("fix", "cause")):
         return Label("topic", stripped[offset + topic.end() :].strip("*_ "))
     if _TOPIC_BARE.fullmatch(head.strip("*_ #")):

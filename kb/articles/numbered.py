@@ -20,7 +20,7 @@ _NUMBER = re.compile(
 )
 _BULLET = re.compile(r"^(\s{0,3})[-*+•]\s{1,4}(?=\S)")
 _STRONG = re.compile(r"^(?:\*\*|__|`|\"|“)(.{3,400}?)(?:\*\*|__|`|\"|”)[。.:：;；?？]?$")
-_BOLD_ITEM = re.compile(r"^\s{0,3}[-*+•]\s{1,4}(?:\*\*|__)[^*\n]{3,300}(?:\*\*|__)[.:：]?\s{0,3}")
+_BOLD_LEAD = re.compile(r"^\*\*([^*\n]{3,300})\*\*(?![^\n]{0,3}[:：])[^\n]{0,60}$")
 _KEY = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis"))
 
 
@@ -55,28 +55,22 @@ def _in_run(lines: Sequence[Line], start: int, stop: int, mark: re.Pattern[str])
 
 
 def _bold_bullets(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
+    """Bullets that open in bold (or quotes), say little more, and have steps or text under them."""
     titles: dict[int, str] = {}
+    told = 0
     for n in range(start, stop):
-        if lines[n].kind != "text":
-            continue
-        hit = _BULLET.match(lines[n].text)
+        hit = _BULLET.match(lines[n].text) if lines[n].kind == "text" else None
         if hit is None:
             continue
         text = lines[n].text[hit.end() :].strip()
-        strong = _STRONG.match(text)
-        if strong is None or not (is_error_line(strong[1]) or quoted_errors(text) or is_error_line(text)):
-            continue
+        strong = _STRONG.match(text) or _BOLD_LEAD.match(text)
         after = next((lines[k] for k in range(n + 1, stop) if lines[k].kind != "blank"), None)
-        if after is not None and (
-            after.text.startswith((" ", "\t")) or _NUMBER.match(after.text) or after.kind != "text"
-        ):
-            titles[n] = text.strip("*_ ")
-    if len(titles) < 2:
-        return {}
-    for n in range(start, stop):  # their neighbours in the same form are titles too
-        if n not in titles and lines[n].kind == "text" and _BOLD_ITEM.fullmatch(lines[n].text):
-            titles[n] = lines[n].text.strip(" -*+•_")
-    return titles
+        if strong is None or after is None:
+            continue
+        if after.text.startswith((" ", "\t")) or _NUMBER.match(after.text) or after.kind != "text":
+            titles[n] = text.replace("**", "").strip("*_ ")
+            told += is_error_line(strong[1]) or bool(quoted_errors(text)) or is_error_line(text)
+    return titles if len(titles) >= 2 and told else {}
 
 
 def _label_role(line: Line) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -19,7 +20,7 @@ _PLACES = [
 # What opens a title or the first sentences.
 _TITLES = [
     re.compile(rf"(?:^|[^A-Za-z0-9_])({_NAME})\s?项目(?!优选|推荐)"),
-    re.compile(rf"(?:在|使用|针对|基于|用)\s?({_NAME})\s?(?:项目|框架|库|工具|平台|上|中|里)"),
+    re.compile(rf"(?:在|使用|针对|基于|用)\s?({_NAME})\s?(?:项目|框架|库|工具|平台|上|中|里|时|的时候|过程)"),
     re.compile(
         rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|"
         rf"【[^】]{{1,20}}】\s?)({_NAME})(?: (?:not|fails|error|errors|crash\w*|hangs|does|cannot|won|is|keeps|"
@@ -58,6 +59,7 @@ _WEAK = [
 ]  # fmt: skip
 _NOT_A_PROJECT = frozenset(
     (
+        "warning warnings failed "
         "a a100 after all also an and answer api applies apr april article as at aug august before both bug build "
         "builds but by cannot cause common cpu cuda dec december dns docs dpo during each error error: errors "
         "every execution failed failure failures faq feb february fix fixes for friday from general gpu grpo h100 "
@@ -71,7 +73,7 @@ _NOT_A_PROJECT = frozenset(
         "what when where while who why windows with within without yaml you your"
     ).split()
 )
-_TAGGED = re.compile(r"^\s{0,4}(?:[\[【][^\]】\n]{1,20}[\]】]\s{0,3}){1,3}")
+_TAGGED = re.compile(r"^\s{0,4}(?:[\[【][^\]】\n]{1,20}[\]】]\s{0,3}|KB-?\d{3,8}\s?[:：]\s?){1,3}")
 _WORD = re.compile(r"[A-Za-z][\w.+\-]{1,40}")
 
 
@@ -82,7 +84,7 @@ def name_project(
     for value in stated:
         if value.strip():
             return value.strip()
-    title = _TAGGED.sub("", title)
+    title = _TAGGED.sub("", unicodedata.normalize("NFKC", title))
     body = list(texts)
     tagged = next((tag for tag in tags if tag.isascii() and tag.lower() in title.lower()), None)
     return (

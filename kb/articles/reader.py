@@ -184,7 +184,8 @@ def _is_item(issue: Found, draft: Draft) -> bool:
 
 def _is_labelled(issue: Found) -> bool:
     roles = {section.role for part in issue.parts for section in part.walk()}
-    return "fix" in roles and bool("symptom" in roles or "cause" in roles or issue.loose)
+    told = "symptom" in roles or bool(issue.loose)
+    return ("fix" in roles and (told or "cause" in roles)) or ("symptom" in roles and "cause" in roles)
 
 
 def _remark_rest(

@@ -23,7 +23,7 @@ __all__ = ["KEY_ROLES", "Section", "build_tree", "flat_sections"]
 KEY_ROLES = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis", "answer"))
 
 # Depth by kind; marked headings take 10 to 60.
-_REPLY = 5
+_REPLY = 15
 _TITLE_ABOVE, _BARE_LABEL, _TITLE_BELOW, _QUESTION, _NUMBERED, _BOLD_TITLE, _BOLD_LABEL, _ANSWER, _INLINE = (
     61, 63, 64, 65, 66, 67, 68, 75, 80,
 )  # fmt: skip
@@ -170,6 +170,9 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
                 current.body.append(line)
             else:
                 sections.append(opened)
+                if opened.role == "question" and not opened.title:  # 【问】 alone: the next line asks
+                    n = next((k for k in range(n + 1, len(lines)) if lines[k].kind != "blank"), n)
+                    opened.title = lines[n].text.strip(" *❌❓🙋")
             n += 1
     return sections
 
@@ -212,7 +215,7 @@ def _open(lines: Sequence[Line], n: int, current: Section, *, plain: bool, title
     if label is not None and label.role not in KEY_ROLES | {"topic"} and is_bare_heading(lines, n, plain=plain):
         return Section(_BARE_LABEL, label.role, text.strip(), line)
     if label is not None:
-        section = _from_label(lines, n, label.role, label.rest, plain=plain, told=current.role)
+        section = _from_label(lines, n, label.role, label.rest, current, plain=plain)
         if section is not None:
             return section
     if is_bare_heading(lines, n, plain=plain):
@@ -253,7 +256,9 @@ def _from_bold(line: Line, inner: str) -> Section | None:
     return Section(_BOLD_TITLE, "", text.rstrip(":："), line)
 
 
-def _from_label(lines: Sequence[Line], n: int, role: str, rest: str, *, plain: bool, told: str) -> Section | None:
+def _from_label(
+    lines: Sequence[Line], n: int, role: str, rest: str, current: Section, *, plain: bool
+) -> Section | None:
     line = lines[n]
     if role == "topic":
         if line.text.lstrip()[:1] in "-*•" or (not rest and not plain) or len(rest) > 120:
@@ -262,17 +267,13 @@ def _from_label(lines: Sequence[Line], n: int, role: str, rest: str, *, plain: b
     key = bare(re.split(r"[:：]", line.text.strip(" *>-•#【[「"), maxsplit=1)[0].rstrip("】]」*"))
     if (
         role not in _INLINE_ROLES
-        or (key in _NOT_INLINE and not (role == "fix" and told in ("symptom", "cause")))
+        or (key in _NOT_INLINE and not (role == "fix" and current.role in ("symptom", "cause")))
         or (role == "symptom" and _ERROR_WORD.match(key) is not None and is_error_line(line.text))
     ):
         return None
     if not rest:
-        return Section(
-            _BARE_LABEL if plain and not line.text.startswith((" ", "-")) else _BOLD_LABEL,
-            role,
-            line.text.strip(),
-            line,
-        )
+        inside = line.text.startswith((" ", "-")) or current.level in (_QUESTION, _ANSWER, _BOLD_LABEL)
+        return Section(_BARE_LABEL if plain and not inside else _BOLD_LABEL, role, line.text.strip(), line)
     return Section(_INLINE, role, "", line, body=_rest(line, rest), marked=False)
 
 

@@ -270,6 +270,7 @@ PHRASES_EN: dict[str, str] = {
 
 # Words that, with a number, name one of several issues: 问题一：, 坑1：, Issue 2:
 TOPIC_WORDS_ZH = (
+    "阶段",
     "第",
     "问题",
     "错误",
