@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..errorlines import has_error
+from ..errorlines import has_error, opens_with_error
 from ..records import Remark
 from .draft import Draft, Part
 from .headings import looks_like_code
@@ -200,6 +200,7 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
     last = "symptom" if mode == "body" else "cause"
     steps = _steps(lines)
     acted = False
+    printed = opens_with_error(draft.title.strip('`"“ '))
     guess = ""  # a plain statement between what happens and what to do is most likely the reason
     for run in _paragraphs(lines):
         if _is_code(run[0]):
@@ -239,7 +240,9 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                     pieces["cause"] = [guess]
                 guess = (
                     piece
-                    if sort == "symptom" and (draft.symptom or pieces.get("symptom")) and not is_problem(piece)
+                    if sort == "symptom"
+                    and (draft.symptom or pieces.get("symptom") or printed)
+                    and not is_problem(piece)
                     else ""
                 )
                 if sort in ("fix", "cause+fix"):

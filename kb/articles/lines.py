@@ -21,6 +21,11 @@ _NESTING = 60  # list and item count apart: thirty lists deep; beyond it our own
 _MD = MarkdownIt("commonmark", {"maxNesting": _NESTING}).enable("table").disable("reference")
 _MD.core.ruler.enableOnly(["normalize", "block"])
 
+# Setext headings cost a try at every paragraph; most articles have no line that could underline one.
+_MD_ATX = MarkdownIt("commonmark", {"maxNesting": _NESTING}).enable("table").disable(["reference", "lheading"])
+_MD_ATX.core.ruler.enableOnly(["normalize", "block"])
+_UNDERLINE = re.compile(r"^[ >\t*+.)\d-]{0,40}(?:={1,200}|-{1,200})[ \t]{0,20}$", re.MULTILINE)
+
 _ATX = re.compile(r"^[ >]{0,200}(#{1,6})(?:[ \t]|$)")
 _ATX_CLOSE = re.compile(r"[ \t]#{1,9}[ \t]*$")
 _FENCE = re.compile(r"^([ >\t]{0,200}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}){0,3})(`{3,}|~{3,})([^\n]*)")
@@ -63,7 +68,9 @@ def classify(raw: Sequence[str], first: int) -> tuple[list[Line], list[Remark]]:
         texts[n] = mark
     seen = bytearray(len(lines))
     block = 0
-    for token in _MD.parse("\n".join(texts)):
+    text = "\n".join(texts)
+    parser = _MD if _UNDERLINE.search(text) else _MD_ATX
+    for token in parser.parse(text):
         span = token.map
         if span is None:
             continue

@@ -293,6 +293,7 @@ def build_tree(sections: list[Section], *, plain: bool) -> Section:
         _share_last_fix(sections)
     if plain:
         _level_by_ordinal(sections)
+        _keep_in_questions(sections)
     root = sections[0]
     stack = [root]
     for section in sections[1:]:
@@ -320,6 +321,17 @@ def _level_by_ordinal(sections: list[Section]) -> None:
 
 _ERROR_WORD = re.compile(r"^(?:error|exception|issue|failure|bug)\b")
 _CJK_ORDINAL = re.compile(r"[一二三四五六七八九十]{1,3}、")
+
+
+def _keep_in_questions(sections: list[Section]) -> None:
+    """`解决办法：` on a line of its own, inside an answer, does not end the question."""
+    asked = False
+    for section in sections[1:]:
+        asked = (
+            section.level == _QUESTION or (asked and section.level > _QUESTION) or (asked and section.role in KEY_ROLES)
+        )
+        if asked and section.level == _BARE_LABEL and section.title.endswith((":", "：")):
+            section.level = _BOLD_LABEL
 
 
 def _share_last_fix(sections: list[Section]) -> None:
