@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from ..records import Remark
 from .draft import Draft, Part, slice_of
 from .kinds import REMARK_KINDS
-from .labels import bare, role_of
+from .labels import role_of
 from .lines import Line
 from .vocabulary import OWN_LABELS
 
@@ -36,13 +36,12 @@ class _Node:
     body: list[Line] = field(default_factory=list)
     children: list[_Node] = field(default_factory=list)
 
-    @property
-    def title(self) -> str:
-        return self.heading.heading_text
+    title: str = ""
+    own_role: str = ""
 
-    @property
-    def own_role(self) -> str:
-        return OWN_LABELS.get(self.title.casefold().rstrip(":： "), "")
+    def __post_init__(self) -> None:
+        self.title = self.heading.heading_text
+        self.own_role = OWN_LABELS.get(self.title.casefold().rstrip(":： "), "")
 
 
 def read_own_form(lines: Sequence[Line], *, titled: bool = False) -> tuple[str, list[Draft], list[Remark]] | None:
@@ -130,7 +129,3 @@ def _pass_over(node: _Node, remarks: list[Remark], role: str = "") -> None:
     remarks.append(Remark(node.heading.no, kind, f"{node.title}\n{text}" if text else node.title))
     for child in node.children:
         _pass_over(child, remarks, role)
-
-
-def is_own_label(text: str) -> bool:
-    return bare(text) in OWN_LABELS
