@@ -10,9 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from kb.arrays import Array
 from kb.encoders import Kind
+
+settings.register_profile("kb", deadline=None)  # a busy machine is no failure
+settings.load_profile("kb")
 
 
 @pytest.fixture(autouse=True)

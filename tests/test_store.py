@@ -88,7 +88,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("stores")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=80)
 @given(
     groups=st.lists(st.lists(vector, max_size=3), min_size=1, max_size=40),
     questions=st.lists(vector, max_size=4),
@@ -144,7 +144,7 @@ def test_an_empty_index_has_nothing_to_say(tmp_path: Path) -> None:
     assert store.records([]) == []
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(groups=st.lists(st.lists(vector, max_size=3), min_size=1, max_size=12), questions=st.lists(vector, max_size=3))
 def test_cosines_are_what_dense_ranks_by(shelf: Path, groups: list[Any], questions: list[list[float]]) -> None:
     store = store_of(shelf / "cosines", groups)
@@ -176,13 +176,13 @@ def naive_bm25(bags: Sequence[Bag], terms: Sequence[str]) -> list[float]:
     return scores
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(bags=st.lists(one_bag, min_size=1, max_size=20), terms=st.lists(word | st.just("unseen"), max_size=6))
 def test_lexical_scores_are_the_cited_formula(bags: list[Bag], terms: list[str]) -> None:
     np.testing.assert_allclose(weigh(bags).scores(terms), naive_bm25(bags, terms), rtol=1e-5)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     bags=st.lists(one_bag, min_size=1, max_size=15),
     terms=st.lists(word, max_size=5),
@@ -205,7 +205,7 @@ def test_lexical_ranking_is_a_naive_loop(
     store.close()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(bags=st.lists(one_bag.filter(bool), min_size=1, max_size=20), terms=st.lists(word, min_size=1, max_size=5))
 def test_lexical_scores_are_those_of_bm25s(bags: list[Bag], terms: list[str]) -> None:
     bm25s = pytest.importorskip("bm25s")
@@ -219,7 +219,7 @@ def test_lexical_scores_are_those_of_bm25s(bags: list[Bag], terms: list[str]) ->
     np.testing.assert_allclose(weigh(bags).scores(terms), oracle.get_scores(terms), rtol=1e-4, atol=1e-6)
 
 
-@given(st.lists(st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=1), st.integers(1, 9)), max_size=12))
+@given(st.lists(st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=1), st.integers(1, 9)), max_size=8))
 def test_bags_are_the_inverse_of_weigh(bags: list[Bag]) -> None:
     assert weigh(bags).bags() == bags
 
@@ -365,7 +365,7 @@ def test_same_arrays_same_bytes(given_arrays: dict[str, Array]) -> None:
     assert arrays.dump(given_arrays) == arrays.dump(dict(reversed(given_arrays.items())))
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(some_arrays(), st.data())
 def test_damaged_arrays_are_refused_or_read_in_bounds(given_arrays: dict[str, Array], data: st.DataObject) -> None:
     whole = arrays.dump(given_arrays)
