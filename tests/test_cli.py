@@ -492,14 +492,10 @@ def test_a_terminal_gets_colours_and_nothing_else_of_an_article(arguments: list[
     _, seen = _pty(*arguments, KB_INDEX=str(hostile_base))
     assert OURS.search(seen)
     _harmless(seen)
-
-
-@on_posix
-def test_a_terminal_shows_control_characters_as_symbols(hostile_base: Path) -> None:
-    _, seen = _pty("show", "frob#1", KB_INDEX=str(hostile_base))
-    text = OURS.sub(b"", seen).decode("utf-8")
-    assert "␛]52;c;" in text
-    assert "\ufffd" in text
+    if arguments[0] == "show":
+        text = OURS.sub(b"", seen).decode("utf-8")
+        assert "␛]52;c;" in text
+        assert "\ufffd" in text
 
 
 @on_posix
@@ -559,8 +555,8 @@ def test_module_and_script_are_the_same(index: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("argument", [b"pop from an empty deque bad\xff", b"\xff\xfe pop from an empty deque"])
-def test_bytes_that_are_no_utf8(argument: bytes, index: Path) -> None:
+def test_bytes_that_are_no_utf8(index: Path) -> None:
+    argument = b"\xff\xfe pop from an empty deque bad\xff"
     as_json = _process("search", "--json", argument, KB_INDEX=str(index))
     answer = json.loads(as_json.stdout)
     assert answer["results"][0]["issue"] == DEQUE
@@ -579,10 +575,9 @@ def test_stdin_that_is_no_utf8(kb_: Kb, index: Path) -> None:
     assert DEQUE in ran.out
 
 
-@pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1"])
-def test_any_locale(locale: str, index: Path) -> None:
+def test_a_machine_without_a_locale(index: Path) -> None:
     ended = _process(
-        "search", "两台机器跑第二步从空队列里取元素 pop from an empty deque", LC_ALL=locale, KB_INDEX=str(index)
+        "search", "两台机器跑第二步从空队列里取元素 pop from an empty deque", LC_ALL="C", KB_INDEX=str(index)
     )
     assert ended.returncode == 0
     assert "解决方案" in ended.stdout.decode("utf-8")
