@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 
 from ..records import Remark
+from .simple import simple_kinds
 
 __all__ = ["Line", "classify"]
 
@@ -64,8 +65,19 @@ def classify(raw: Sequence[str], first: int) -> tuple[list[Line], list[Remark]]:
     texts = list(raw[first:])
     lines = [Line(first + n + 1, text, "text" if text.strip() else "blank") for n, text in enumerate(texts)]
     remarks: list[Remark] = []
-    for n, mark in _unclosed_fences(texts, lines, remarks):
+    closers = _unclosed_fences(texts, lines, remarks)
+    for n, mark in closers:
         texts[n] = mark
+    simple = None if closers else simple_kinds(texts)
+    if simple is not None:
+        for line, (kind, level, block) in zip(lines, simple, strict=True):
+            if kind:
+                line.kind, line.level, line.block = kind, level, block
+        return lines, remarks
+    return _read_markdown(texts, lines, remarks)
+
+
+def _read_markdown(texts: list[str], lines: list[Line], remarks: list[Remark]) -> tuple[list[Line], list[Remark]]:
     seen = bytearray(len(lines))
     block = 0
     text = "\n".join(texts)
