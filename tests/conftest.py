@@ -32,6 +32,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("os.fsync", lambda fileno: None)  # that it is called is tested; nobody pulls the plug meanwhile
     monkeypatch.chdir(here)
 
 

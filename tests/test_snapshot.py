@@ -511,16 +511,22 @@ def listening() -> Iterator[list[str]]:
         _opened = None
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Articles of three issues and their index, made once."""
+    root = tmp_path_factory.mktemp("built")
+    for lang, text in (("en", article("boom at 7", "crash of rank 3")), ("zh", article("mismatch", project="Other"))):
+        (root / "articles" / lang).mkdir(parents=True)
+        (root / "articles" / lang / f"{'a' if lang == 'en' else 'b'}.md").write_text(text)
+    build(root / "articles", root / "index", encoder=FakeEncoder())
+    return root
+
+
 @pytest.fixture
-def index(tmp_path: Path, write: Write, encoder: FakeEncoder) -> Path:
-    """A real index of three issues, beside a file that is none of its business."""
-    build(
-        write(
-            {"en/a.md": article("boom at 7", "crash of rank 3"), "zh/b.md": article("shape mismatch", project="Other")}
-        ),
-        tmp_path / "index",
-        encoder=encoder,
-    )
+def index(tmp_path: Path, built: Path) -> Path:
+    """A copy of that index, its articles beside it, and a file that is none of its business."""
+    for name in ("articles", "index"):
+        shutil.copytree(built / name, tmp_path / name)
     (tmp_path / "outside.txt").write_text("outside")
     return tmp_path / "index"
 
