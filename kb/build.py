@@ -88,7 +88,7 @@ def scan(folder: Path) -> tuple[list[str], list[Skipped]]:
         with os.scandir(where) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 path = prefix + entry.name
-                is_article = entry.name.endswith((".md", ".markdown"))
+                is_article = entry.name.lower().endswith((".md", ".markdown"))
                 if entry.name.startswith(".") or (is_article and entry.name.lower().startswith("readme.")):
                     continue
                 if not _is_text(path):

@@ -35,6 +35,8 @@ def renewed(place: Location) -> Iterator[Path]:
         except IndexBusy:  # and if the other one dies, its work is ours
             time.sleep(0.05)
             busy = not is_fresh(place) and time.monotonic() < deadline
+            if not busy and not is_fresh(place):
+                _log.warning("%s: another process is still making this index; answering from its last state", folder)
         except IndexWriteFailed as error:
             _log.warning("%s; this index will not be kept", error)
             with tempfile.TemporaryDirectory(prefix="kb-", ignore_cleanup_errors=True) as temporary:

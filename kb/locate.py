@@ -78,12 +78,15 @@ def cache_folder() -> Path:
 
 
 def stamp(articles: Path) -> str:
-    """Changes when an article comes, goes or is written to, or kb is another one: names, sizes, times, no bytes."""
+    """Changes when an article comes, goes or is written to, or kb or its model does: names, sizes, times, no bytes."""
+    package = Path(__file__).parent
     entries: list[tuple[str, int, int]] = []
-    for folder, _, names in os.walk(articles):
-        for name in names:
-            found = os.lstat(os.path.join(folder, name))
-            entries.append((os.path.join(folder, name), found.st_size, found.st_mtime_ns))
+    for root in (articles, package / "articles", package / "model"):
+        for folder, _, names in os.walk(root):
+            for path in (os.path.join(folder, name) for name in names if not name.endswith(".pyc")):
+                with contextlib.suppress(OSError):  # gone since it was listed
+                    found = os.lstat(path)
+                    entries.append((path, found.st_size, found.st_mtime_ns))
     return hashlib.sha256(repr((kb.__version__, sorted(entries))).encode("utf-8", "replace")).hexdigest()
 
 

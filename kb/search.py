@@ -56,7 +56,7 @@ class KnowledgeBase:
         store = _opened(place)
         made_by = store.manifest.get("encoder", {}).get("name")
         try:
-            engine = open_encoder(encoder or made_by) if encoder is None or isinstance(encoder, str) else encoder
+            engine = open_encoder(encoder or made_by, offline=True) if isinstance(encoder, str | None) else encoder
         except EncoderUnavailable as error:
             raise EncoderUnavailable(
                 f"this index was made with the encoder {made_by!r}: {error.message}", path=place.index, hint=error.hint

@@ -96,7 +96,7 @@ def publish(folder: Path, files: Mapping[str, bytes], manifest: Mapping[str, Any
             entries[stem] = {"name": name, "bytes": len(data), "sha256": digest}
         _sync_folder(folder)
         whole = {"format": FORMAT, **manifest, "files": entries}
-        text = json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True).encode("utf-8", "surrogatepass") + b"\n"
+        text = _text({**whole, "sha256": _digest(whole)})
         write(folder / MANIFEST, text)
         state = "the new index is there, but may not outlast a power failure"
         _sync_folder(folder)
@@ -136,6 +136,9 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
         raise IndexCorrupt(
             f"the index has format {version!r}, this kb reads {FORMAT}", path=path, hint=f"`{_BUILD}` converts it"
         )
+    own = manifest.pop("sha256", None)
+    if own != _digest(manifest):
+        raise IndexCorrupt("the manifest is damaged: its own sha256 differs", path=path, hint=f"`{_BUILD}`")
     if not checked:
         raise IndexCorrupt("the manifest names a file that kb would not write", path=path, hint=f"`{_BUILD}`")
     return manifest, _snapshot_id(text)
@@ -192,6 +195,15 @@ def _open_plainly(path: Path) -> BinaryIO:
         os.close(fileno)
         raise OSError(errno.EINVAL, "not a regular file")
     return os.fdopen(fileno, "rb")
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    """sha256 of a manifest as it is written, but for this digest itself."""
+    return hashlib.sha256(_text(manifest)).hexdigest()
+
+
+def _text(manifest: Mapping[str, Any]) -> bytes:
+    return json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _snapshot_id(manifest: bytes) -> str:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from kb import KnowledgeBase
+from kb import KnowledgeBase, snapshot
 from kb.arrays import dump
 from kb.cli import cli
 from kb.encoders import DEFAULT, Encoder, open_encoder, probe
@@ -466,6 +466,8 @@ def test_an_index_whose_encoder_is_missing_says_which(
         (tmp_path / path.name).write_bytes(path.read_bytes())
     manifest = json.loads((tmp_path / "manifest.json").read_text("utf-8"))
     manifest["encoder"]["name"] = "BAAI/bge-m3"
+    del manifest["sha256"]
+    manifest["sha256"] = snapshot._digest(manifest)
     (tmp_path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(EncoderUnavailable) as caught:

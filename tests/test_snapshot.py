@@ -436,11 +436,17 @@ def test_a_folder_that_cannot_be_written_is_searched_but_not_built(shared: Path,
 # hostile manifests
 
 
+def signed(whole: dict[str, Any]) -> bytes:
+    """A manifest whose own sha256 is right, so that what else is wrong with it has to be found."""
+    whole = {key: value for key, value in whole.items() if key != "sha256"}
+    return json.dumps({**whole, "sha256": snapshot._digest(whole)}).encode("utf-8", "surrogatepass")
+
+
 def manifest(**changes: Any) -> bytes:
     digest = "0" * 64
     entry = {"name": "records-000000000000.jsonl", "bytes": 3, "sha256": digest}
     whole = {"format": 1, "files": {"records": entry}, "encoder": {"dim": 1, "name": "fake"}, "counts": {"records": 1}}
-    return json.dumps({**whole, **changes}).encode()
+    return signed({**whole, **changes})
 
 
 def entry(**changes: Any) -> bytes:
@@ -561,7 +567,7 @@ def test_a_name_that_leads_elsewhere_is_refused_though_the_file_is_right(index: 
     for copy in (index.parent / name, index / "sub" / name, index / "other.txt"):
         shutil.copy(index / name, copy)
     whole["files"][stem]["name"] = where.format(name=name, folder=index.parent)
-    path.write_text(json.dumps(whole))
+    path.write_bytes(signed(whole))
     with listening() as opened, pytest.raises(IndexCorrupt, match="manifest"):
         FaissStore(index)
     assert [Path(file).name for file in opened] == [snapshot.MANIFEST]
@@ -587,7 +593,7 @@ def test_an_unknown_format_is_named_with_the_command_that_helps(index: Path) -> 
 def test_unknown_keys_are_ignored(index: Path) -> None:
     path = index / snapshot.MANIFEST
     right = ask(index)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "a later kb": {"wrote": "this"}}))
+    path.write_bytes(signed({**json.loads(path.read_text()), "a later kb": {"wrote": "this"}}))
     assert ask(index) == right
 
 
@@ -596,7 +602,7 @@ def test_a_missing_key_is_an_error(index: Path, key: str) -> None:
     path = index / snapshot.MANIFEST
     whole = json.loads(path.read_text())
     del whole[key]
-    path.write_text(json.dumps(whole))
+    path.write_bytes(signed(whole))
     with pytest.raises(IndexCorrupt):
         ask(index)
 
@@ -607,7 +613,7 @@ def test_a_wrong_encoder_entry_is_one_of_our_errors(index: Path, key: str, value
     path = index / snapshot.MANIFEST
     whole = json.loads(path.read_text())
     whole["encoder"][key] = value
-    path.write_text(json.dumps(whole))
+    path.write_bytes(signed(whole))
     if key == "name":
         with pytest.raises(KbError):
             KnowledgeBase.open(index)
@@ -622,7 +628,7 @@ def test_wrong_plain_entries_are_one_of_our_errors_or_do_no_harm(index: Path, ke
     path = index / snapshot.MANIFEST
     whole = json.loads(path.read_text())
     whole[key] = value
-    path.write_text(json.dumps(whole))
+    path.write_bytes(signed(whole))
     with contextlib.suppress(KbError), KnowledgeBase.open(index, encoder=FakeEncoder()) as base:
         json.dumps(base.search("boom at 7", project="Demo").as_dict())
 
@@ -787,20 +793,19 @@ def test_a_damaged_record_is_not_shown(index: Path) -> None:
         store.close()
 
 
-def test_a_damaged_manifest_never_gives_another_answer(index: Path) -> None:
-    right = ask(index)
+def test_a_flipped_bit_in_the_manifest_is_noticed(index: Path) -> None:
     path = index / snapshot.MANIFEST
     whole = path.read_bytes()
-    refused = 0
+    meant = json.loads(whole)
     for at in range(0, len(whole) * 8, 131):
         damaged = bytearray(whole)
         damaged[at // 8] ^= 1 << at % 8
+        with contextlib.suppress(ValueError):
+            if json.loads(bytes(damaged)) == meant:  # white space
+                continue
         path.write_bytes(damaged)
-        try:
-            assert ask(index) == right
-        except KbError:
-            refused += 1
-    assert refused > 20
+        with pytest.raises(IndexCorrupt):
+            FaissStore(index)
 
 
 def test_whole_files_that_do_not_belong_together_are_refused(
@@ -814,7 +819,7 @@ def test_whole_files_that_do_not_belong_together_are_refused(
         shutil.copy(path, index)
     for stem in ("records", "rows", "dense", "lexical"):
         mixed = {**ours, "files": {**ours["files"], stem: theirs["files"][stem]}}
-        (index / snapshot.MANIFEST).write_text(json.dumps(mixed))
+        (index / snapshot.MANIFEST).write_bytes(signed(mixed))
         with pytest.raises(IndexCorrupt):
             ask(index)
 

@@ -16,7 +16,7 @@ import kb
 from kb.cli.ask import projects, search, show
 from kb.cli.common import complain
 from kb.cli.make import build, check, completion, parse
-from kb.errors import KbError
+from kb.errors import IndexWriteFailed, KbError
 
 __all__ = ["cli", "main"]
 
@@ -31,12 +31,23 @@ class _Group(click.Group):
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """A reader that leaves early (`| head -1`) is no error; click would exit with 1, "no known issue" here."""
+        """What cannot be written ends with a code of its own; click and Python would exit with 1 or 120."""
         try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the flush at exit has somewhere to go
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:  # a reader that leaves early (`| head -1`) is no error
+            _discard_stdout()
             sys.exit(_EXIT_BROKEN_PIPE)
+        except OSError as error:
+            _discard_stdout()
+            raise IndexWriteFailed(f"the answer could not be written ({error.strerror or error})") from None
+
+
+def _discard_stdout() -> None:
+    """Gives the flush at the interpreter's end somewhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(

@@ -41,8 +41,9 @@ class Encoder(Protocol):
         """(len(texts), dim) float32, rows of norm 1; a row of zeros where no token is known."""
 
 
-def open_encoder(name: str | None = None) -> Encoder:
+def open_encoder(name: str | None = None, *, offline: bool = False) -> Encoder:
     """`name`: None or "kb-static" for the shipped model, else a folder or the name of a sentence-transformers model.
+    `offline`: only what is on this machine; an index may come from anybody, and names its encoder.
 
     Raises EncoderUnavailable when it is not there or its extra is not installed.
     """
@@ -55,7 +56,7 @@ def open_encoder(name: str | None = None) -> Encoder:
         return StaticEncoder(folder, name=name)
     from kb.encoders.transformer import TransformerEncoder
 
-    return TransformerEncoder(name)
+    return TransformerEncoder(name, offline=offline)
 
 
 def probe(encoder: Encoder) -> Array:

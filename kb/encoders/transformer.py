@@ -22,9 +22,10 @@ __all__ = ["TransformerEncoder"]
 
 
 class TransformerEncoder:
-    """The model `name`: a folder, or a name that sentence-transformers finds in its local cache or on its hub."""
+    """The model `name`: a folder, or a name that sentence-transformers finds in its local cache or, unless
+    `offline`, on its hub."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, offline: bool = False) -> None:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError:
@@ -32,7 +33,7 @@ class TransformerEncoder:
                 f"the encoder {name!r} needs sentence-transformers", hint="pip install 'kb-issues[transformers]'"
             ) from None
         try:
-            self._model = SentenceTransformer(name)
+            self._model = SentenceTransformer(name, local_files_only=offline)
         except Exception as error:  # the hub, torch and the tokenizer each raise their own
             raise EncoderUnavailable(
                 f"the encoder {name!r} cannot be loaded: {error}",
