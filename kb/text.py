@@ -149,12 +149,13 @@ def dictionary_for(texts: Iterable[str]) -> dict[str, float]:
 @lru_cache(maxsize=1 << 16)
 def _pieces(word: str) -> tuple[str, ...]:
     """An identifier whole and split: `num_generations`, `num`, `generations`; `OutOfMemoryError`, `out`, `memory`,
-    `error`; `ZeRO3`, `zero`, `3`. Function words and single letters go."""
+    `error`; `ZeRO3`, `zero`, `3`. Function words go, and single letters that a split leaves."""
     if len(word) > MAX_TOKEN_CHARS or _ADDRESS.match(word):
         return ()
     whole = word.strip("_").lower()
     found = dict.fromkeys([whole])
-    for part in (*_ALNUM.findall(whole), *(camel.lower() for camel in _CAMEL.findall(word) if len(camel) > 2)):
+    humps = [hump.lower() for hump in _CAMEL.findall(word) if len(hump) > 2] if word.isascii() else []
+    for part in (*_ALNUM.findall(whole), *humps):
         if len(part) > 1 or part.isdigit():
             found[part] = None
     return tuple(part for part in found if part and part not in STOP_WORDS)

@@ -480,3 +480,26 @@ def test_a_folder_that_holds_no_model_is_refused(sentence_transformers: Any, tmp
     with pytest.raises(EncoderUnavailable) as caught:
         open_encoder(str(tmp_path))
     assert str(tmp_path) in str(caught.value)
+
+
+def test_opening_an_index_fetches_no_model(
+    sentence_transformers: Any, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index may come from anybody; the encoder it names must be here already."""
+    for path in index.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    manifest = json.loads((tmp_path / "manifest.json").read_text("utf-8"))
+    del manifest["sha256"]
+    manifest["encoder"]["name"] = "somebody/else"
+    manifest["sha256"] = snapshot._digest(manifest)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    asked: list[Any] = []
+
+    def refuse(name: str, **options: Any) -> None:
+        asked.append((name, options))
+        raise OSError("not in the cache")
+
+    monkeypatch.setattr("sentence_transformers.SentenceTransformer", refuse)
+    with pytest.raises(EncoderUnavailable):
+        KnowledgeBase.open(tmp_path)
+    assert asked == [("somebody/else", {"local_files_only": True})]
