@@ -181,9 +181,20 @@ def quoted_errors(sentence: str) -> list[str]:
         named = words >= 4 and _ANNOUNCED.search(before) is not None
         if not whole and words >= 2 and (named or is_error_line(match.group())):
             found.append(match.group().strip(" ,;:-\"'“”‘’`*"))
+    for match in _BARE_NAME.finditer(sentence):
+        if not any(start <= match.start() < end for start, end in spans) and not any(
+            match[0] in text for text in found
+        ):
+            found.append(match[0])
     return list(dict.fromkeys(found))
 
 
+# Names of failures that need no quotes: SignatureDoesNotMatch, query_wait_timeout, exit code 137.
+_BARE_NAME = re.compile(
+    r"(?<![A-Za-z0-9_.$/\-])(?:(?:[A-Z][a-z]{1,20}){1,5}(?:NotMatch|NotFound|Failed|Exceeded|Denied|Mismatch|BackOff|"
+    r"Refused|Unavailable|Killed|Overflow)(?:[A-Z][a-z]{1,20}){0,2}|[a-z]{2,20}(?:_[a-z]{2,20}){1,4}_(?:timeout|failed|refused|denied|"
+    r"exceeded|unavailable)|exit (?:code|status) [1-9]\d{0,2})(?![A-Za-z0-9_(=])"
+)
 _TELLING = re.compile(
     r"\b(?:error|fail(?:s|ed|ure)?|fatal|abort(?:s|ed)?|denied|refused|warn(?:ing)?|exhausted|stale|lost)\b",
     re.IGNORECASE,

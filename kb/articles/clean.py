@@ -31,6 +31,8 @@ _MOJIBAKE = {"â€¢": "•", "β€¢": "•", "â€“": "–", "β€“": 
              "â€™": "’", "β€™": "’", "Â ": " ", "Â\xa0": " "}  # fmt: skip
 _TORN_BULLET = re.compile(r"^\s{0,8}[-*•·]\s{0,4}")
 _CODE_WORD = re.compile(r"[\x21-\x7e]{1,80}(?: [\x21-\x7e]{1,40}){0,3}")
+_TELLS = re.compile(r"(?:打印|提示|报错?|输出|显示|抛出|出现|返回|执行|运行|写着)了?$")
+_PRINTED = re.compile(r"[\x20-\x7e]{4,160}")
 _NAME_LIKE = re.compile(r"[_./=\-\d(<]|[a-z][A-Z]|[a-z]{2}")
 _CLOSED = re.compile(r"[。.;；:：!！?？|>}\])】]\s{0,4}$|\s-$")
 _CJK_END = re.compile(r"[\u4e00-\u9fff、，,]$")
@@ -117,7 +119,8 @@ def _is_torn(before: Line, line: Line, after: Line) -> bool:
     word = line.text.strip()
     if before.kind != "text" or line.kind != "text" or after.kind != "text":
         return False
-    if not _CODE_WORD.fullmatch(word) or not _NAME_LIKE.search(word) or word[-1] in ".:;":
+    told = _TELLS.search(before.text.strip()) is not None and _PRINTED.fullmatch(word) is not None
+    if not (told or _CODE_WORD.fullmatch(word)) or not _NAME_LIKE.search(word) or word[-1] in ".:;":
         return False
     start = before.text.strip()
     if _CLOSED.search(start) or not _CJK_END.search(start) or role_of(start):

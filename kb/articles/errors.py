@@ -16,6 +16,11 @@ _MAX_ERRORS = 40
 _MAX_CHARS = 1000
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _SPAN_THEN_WORDS = re.compile(r"^`[^`\n]{1,500}` [a-z]")
+# A title in Chinese that opens with words a program printed: `A tensor with all NaNs was produced 或者出图全黑`.
+_MESSAGE_FIRST = re.compile(
+    r"([A-Z][\w'.,:-]{0,20}(?: [\w'.,:()-]{1,24}){1,12}?(?: [a-z]{2,20}){1,3})\s?(?=[\u4e00-\u9fff（])"
+)
+_SPAN = re.compile(r"`([A-Za-z]{3,30}(?: [\w'.,:()-]{1,30}){1,14})`")
 _OPTION = re.compile(r"\s--?[A-Za-z]")
 _FRAMES = re.compile(r"\s{1,40}|Traceback|During handling|The above exception|File \"")
 
@@ -25,6 +30,8 @@ def errors_in(title: str, symptom: Sequence[Part]) -> list[str]:
     found: list[str] = []
     for part in symptom:
         found += _in_prose(part.text) if part.text else _in_lines(part.lines)
+    found += [hit[1].strip(" ,;:-")] if (hit := _MESSAGE_FIRST.match(title)) and not is_command(title) else []
+    found += [span for span in _SPAN.findall(title) if not is_command(span) and not looks_like_code(span)]
     found += [title] if opens_with_error(title) and len(title) < 300 and "`" not in title else _in_prose(title)
     kept = [text[:_MAX_CHARS] for text in dict.fromkeys(text.strip() for text in found) if len(text) >= 4]
     return kept[:_MAX_ERRORS]

@@ -16,7 +16,7 @@ from .headings import looks_like_code
 from .issues import Found
 from .items import list_items
 from .lines import Line
-from .prose import is_action, is_cause, is_problem, is_unresolved, sentences, sort_of
+from .prose import is_action, is_advice, is_cause, is_problem, is_unresolved, lead_of, sentences, sort_of
 from .sections import Section
 
 __all__ = ["draft_of"]
@@ -28,6 +28,25 @@ _USELESS = re.compile(
     r"(?:did|does|do)(?: not|n['’]t) (?:help|fix|change anything|solve)|no difference|no effect|to no avail|in vain",
     re.IGNORECASE,
 )
+_UNCHANGED = re.compile(
+    r"没有?(?:任何)?变化|没变化|一模一样|还是(?:不行|一样|这样|报错|老样子)|依旧|照旧|仍然(?:不行|报错|一样)|也不行|没改善|没有改善|"
+    r"\bno (?:change|luck|improvement)\b|\bsame (?:\w+ )?(?:result|error|output|thing|problem|behaviou?r|here|issue)\b|"
+    r"\bstill (?:the same|happens|fails|crashes|hangs|broken|see)|did that .{0,20}no\b|not a solution",
+    re.IGNORECASE,
+)
+_CURED = re.compile(
+    r"正常了|解决了|已解决|好了|可以了|搞定|稳定(?:了|在)|没再(?:出现|报)|不再(?:出现|报)|恢复了|有效|能用了|生效了|确认(?:可行|有效)|"
+    r"多谢|感谢|谢谢|可以关闭|\bthank|\b(?:it|that|this|now|everything) (?:all )?works\b|\bworks (?:now|again|for me|fine|"
+    r"like a charm)|\b(?:that|the \w+|this|it) (?:did (?:it|the trick)|was it|fixed|solved|worked|helped)|\bclosing\b|"
+    r"\bcan confirm\b|\bconfirmed\b|\bsolved\b|\bfixed for me\b|you are right|\bperfect\b",
+    re.IGNORECASE,
+)
+_SUSPECTED = re.compile(
+    r"怀疑|猜测|判断|排除|回滚|重启|扩容|切换|切走|切到|恢复|发布|上线|修复|执行|没有改善|"
+    r"\b(?:suspect|restart|roll(?:ed)? |rollback|revert|scale|raised|changed|recover|fixed|resolved|mitigat|deploy)",
+    re.IGNORECASE,
+)
+_REPORTED = re.compile(r"表现|反馈|有人|有用户|用户报告|却|\breported\b|\bcomplain", re.IGNORECASE)
 _REASON = re.compile(r"原因|因此|导致|所以|\bcause|because|therefore|\bhence\b", re.IGNORECASE)
 _MARKER_ONLY = re.compile(r"^[\s>*#\-•\d.、)）]{0,20}")
 
@@ -107,19 +126,30 @@ def _assign(
             _assign(child, role, draft, remarks, asked=asked, nested=True)
 
 
-def _useful(replies: Sequence[Section]) -> Iterable[Section]:
-    """Replies that explain or cure; not questions back, thanks, or advice the next reply calls useless."""
-    for n, reply in enumerate(replies):
-        text = "\n".join(line.text for line in reply.body if line.kind == "text")
-        after = "\n".join(line.text for line in replies[n + 1].body) if n + 1 < len(replies) else ""
+def _useful(replies: Sequence[Section]) -> list[Section]:
+    """Replies that explain or cure; not questions back, thanks, or advice the next reply calls useless.
+
+    Once somebody says that it works now, only the advice just before counts, and what is said with the thanks.
+    """
+    texts = ["\n".join(line.text for line in reply.body if line.kind != "fence") for reply in replies]
+    useless = [_USELESS.search(text) is not None or _UNCHANGED.search(text) is not None for text in texts]
+    useful = []
+    for n, text in enumerate(texts):
         asks = all(piece.strip().endswith(("?", "？")) for piece in sentences(text))
-        if (
-            not asks
-            and not _USELESS.search(text)
-            and not _USELESS.search(after)
-            and (is_cause(text) or is_action(text))
-        ):
-            yield reply
+        refused = (useless[n] and not is_cause(text)) or (n + 1 < len(texts) and useless[n + 1])
+        tells = any(is_cause(piece) or is_action(piece) for line in text.split("\n") for piece in sentences(line))
+        if not asks and not refused and (tells or any(map(_is_code, replies[n].body))):
+            useful.append(n)
+    cured = [n for n, text in enumerate(texts) if n and _CURED.search(text) and not useless[n]]
+    if cured:
+        advice = [n for n in useful if n < cured[-1]][-1:]
+        useful = [n for n in useful if n in advice or (n == cured[-1] and _tells_more(texts[n]))]
+    return [replies[n] for n in useful]
+
+
+def _tells_more(thanks: str) -> bool:
+    """The thanks hold the cure or the reason, not only the news that it works."""
+    return "`" in thanks or any(is_cause(piece) for piece in sentences(thanks))
 
 
 def _without_useless(lines: Sequence[Line]) -> list[Line]:
@@ -223,8 +253,22 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                 continue
             pieces: dict[str, list[str]] = {}
             told = _complaint(line.text) if mode == "answer" and not acted else ""
+            lead = ""
             for piece in sentences(line.text):
                 sort = sort_of(piece)
+                if lead == "theory":
+                    continue
+                if announced := lead_of(piece):
+                    lead = last = announced
+                    continue
+                if sort == "theory":
+                    lead = sort
+                if lead == "cause" and not (sort == "fix" and is_advice(piece)):
+                    sort = "cause"
+                elif (
+                    sort == "fix" and mode == "answer" and not acted and not is_advice(piece) and _advised(lines, line)
+                ):
+                    sort = "cause"
                 if sort == "":
                     sort = "symptom" if piece in told else _plain(last, mode, acted, piece)
                 elif sort == "cause+fix" and mode == "body" and not acted and last == "symptom" and not draft.symptom:
@@ -258,6 +302,16 @@ def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                     getattr(draft, field).append(Part(text="".join(pieces[field]).strip()))
 
 
+def _advised(lines: Sequence[Line], first: Line) -> bool:
+    """From the line `first` on, somebody is told to do something."""
+    return any(
+        is_advice(piece)
+        for line in lines
+        if line.no >= first.no and line.kind == "text"
+        for piece in sentences(line.text)
+    )
+
+
 def _complaint(text: str) -> str:
     """The first sentence of an answer that tells the trouble again, before at least two that explain it."""
     pieces = list(sentences(text))
@@ -285,15 +339,29 @@ def _plain(last: str, mode: str, acted: bool, piece: str) -> str:
     return last if last != "unresolved" else ""
 
 
+def _from_timeline(section: Section) -> list[Line]:
+    """Entries of a timeline that tell what was seen, with what is under them; not what was suspected or done."""
+    before, items, _ = list_items(section.body)
+    if not items:
+        return [line for line in before if is_problem(line.text)]
+    seen = [item for item in items if is_problem(item[0].text) and not _SUSPECTED.search(item[0].text)]
+    return [line for item in seen for line in item]
+
+
 def _fill_symptom(draft: Draft, issue: Found, backgrounds: Sequence[Section]) -> None:
     """The background tells the symptom when nothing else does, or when it quotes an error."""
     told = "".join(part.render() for part in draft.symptom)
+    labelled = any(part.role.startswith("symptom") for part in issue.parts)
+    for section in [] if labelled else [part for part in issue.parts if part.role == "timeline"]:
+        lines = _from_timeline(section)
+        if lines and not is_problem(told):
+            draft.symptom.append(Part(lines))
     for section in backgrounds:
         lines = [line for part in section.walk() for line in part.body]
         text = "\n".join(line.text for line in lines)
-        if (len(told) < 60 or not is_problem(told) or ("表现" in text and section.role == "background")) and is_problem(
-            text
-        ):
+        short = len(told) < 60 or not is_problem(told) or not labelled
+        reported = section.role == "background" and _REPORTED.search(text) is not None
+        if (short and is_problem(text)) or reported or (section.role == "summary" and not labelled):
             draft.symptom.insert(0, Part(lines))
 
 

@@ -29,8 +29,11 @@ _REPLY = re.compile(
     re.IGNORECASE,
 )
 _SPOKEN = re.compile(
-    r"^\s{0,4}(?:[-*>]\s{1,3})?(?:\*\*)?(?:@[\w.-]{1,40}|楼主|题主|提问者|维护者|作者|OP|"
-    r"maintainer)(?:\s?[(（][^()（）\n]{1,20}[)）])?"
+    r"^\s{0,4}(?:[-*>]\s{1,3})?(?:\*\*)?(?:@[\w.-]{1,40}|(?:楼主|题主|提问者|维护者|作者|管理员|网友|网友回复|回复|OP|"
+    r"maintainer|reporter|author)(?:\s[\w.-]{1,40})?|"
+    r"[\w.-]{1,40}(?:\*\*)?\s?(?:[(（\[][\w ,/]{1,40}[)）\]]\s?)?(?:commented|replied|wrote|answered|评论道?|回复道?)"
+    r"(?:\s[^:：\n]{1,40})?)"
+    r"(?:\s?[(（][^()（）\n]{1,20}[)）])?"
     r"(?:\*\*)?\s?[:：](?:\*\*)?\s{0,3}(?=\S)"
 )
 _CLOSED = re.compile(r"[。.;；:：!！?？…|}\])）】\"”>,、~～]\s{0,4}$")
@@ -47,6 +50,7 @@ _OPEN_END = re.compile(
     r"(?:提示|如下|报|为|是|显示|执行|将|把|的|和|在|出现|输出|例如|比如|以及|或|\b(?:the|a|of|to|and|or|with|by|"
     r"is|in))$"
 )
+_TITLE_CASE = re.compile(r"[A-Z][a-z-]{2,20}(?: (?:[A-Z][A-Za-z-]{1,20}|of|in|on|the|and|to|with|for)){1,6}")
 _SHORT_ZH, _SHORT_EN, _WORDS_EN = 40, 90, 14
 
 
@@ -127,11 +131,12 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
         return gap or before is None or before.kind != "text" or _complete(before) or len(text) <= 8
     if text[-1] in "?？":
         return _ends_block(before) and not is_error_line(text)
-    if (_CLOSED.search(text) and text[-1] not in ')）"”]') or is_error_line(text) or looks_like_code(text):
+    printed = is_error_line(text) and not _TITLE_CASE.fullmatch(text)
+    if (_CLOSED.search(text) and text[-1] not in ')）"”]') or printed or looks_like_code(text):
         return False
     _, title = split_ordinal(text)
     gap = n > 0 and lines[n - 1].kind == "blank"
-    if not _fits(title) or not (gap or before is None or _complete(before)):
+    if not _fits(title, heads=len(after.text) >= 24) or not (gap or before is None or _complete(before)):
         return False
     if after.kind not in ("text", "code", "fence", "table"):
         return False
@@ -140,11 +145,11 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
     )
 
 
-def _fits(title: str) -> bool:
+def _fits(title: str, *, heads: bool) -> bool:
     if _OPEN_END.search(title):
         return False
     if _CJK.search(title):
-        return 4 <= len(title) <= _SHORT_ZH and not any(mark in title for mark in "，,。；;")
+        return (2 if heads else 4) <= len(title) <= _SHORT_ZH and not any(mark in title for mark in "，,。；;")
     words = title.split()
     return 2 <= len(words) <= _WORDS_EN and (title[0].isupper() or title[0].isdigit() or title[0] in "`\"'")
 

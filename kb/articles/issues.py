@@ -57,6 +57,8 @@ def _collect(node: Section, title: str) -> list[Found]:
     children = _hoist(node)
     labels = [child for child in children if child.role in KEY_ROLES]
     titles = [child for child in children if child.is_title]
+    if not labels and not titles and any(child.role == "reply" for child in children):
+        return [_thread(node, title, children)]
     if not labels:
         return _from_titles(node, children)
     paired = _paired(node, children, title)
@@ -76,6 +78,13 @@ def _collect(node: Section, title: str) -> list[Found]:
     if inner and len(found) == 1 and not any(part.role in ("fix", "cause+fix", "symptom+fix") for part in labels):
         return inner
     return found + inner
+
+
+def _thread(node: Section, title: str, replies: list[Section]) -> Found:
+    """A title and comments under it; with nothing between, the first comment is the opening post."""
+    told = any(line.kind != "blank" for line in node.body)
+    opening, answers = ([], replies) if told or len(replies) < 2 else (replies[0].body, replies[1:])
+    return Found(title, node if node.is_title else None, answers, [*node.body, *opening])
 
 
 def _shared_fix(labels: Sequence[Section], titles: Sequence[Section]) -> list[Found]:
@@ -358,6 +367,7 @@ def _pair_up(node: Section, told: Section, left: Sequence[Section], others: Sequ
             head = entry.title if entry.level < 90 else ""
             part = Section(_INNER, role, head, entry.line, list(entry.body), list(entry.children), marked=False)
             found[place].parts.append(part)
+            lefts[place] += "\n" + entry.title + "\n" + _text(entry)  # a cause may share its words with the cure
     return found
 
 

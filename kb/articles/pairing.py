@@ -8,8 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import permutations
 
 __all__ = ["pair", "words_of"]
+
+_ENOUGH = 2.0
+"""words of its own by which another order must beat the article's"""
+_TRY_ALL = 6
 
 _ASCII_WORD = re.compile(r"[a-z][a-z0-9_]{2,40}")
 _CJK_RUN = re.compile(r"[\u4e00-\u9fff]{2,200}")
@@ -41,7 +46,7 @@ _COMMON = frozenset(
 def words_of(text: str) -> set[str]:
     """English words and pairs of Chinese characters."""
     lowered = text[:4000].lower()
-    words = {word for word in _ASCII_WORD.findall(lowered) if word not in _COMMON}
+    words = {word.rstrip("s") for word in _ASCII_WORD.findall(lowered) if word not in _COMMON}
     for run in _CJK_RUN.findall(lowered):
         words.update(run[n : n + 2] for n in range(len(run) - 1))
     return words
@@ -55,11 +60,26 @@ def pair(left: Sequence[str], right: Sequence[str]) -> list[int | None]:
         [sum(1.0 / seen[word] for word in words_of(text) & bag if seen[word] < max(2, len(bags))) for bag in bags]
         for text in right
     ]
-    best = [max(range(len(left)), key=lambda n, row=row: (row[n], -n)) if row else 0 for row in scores]  # type: ignore[misc]
-    clear = [
-        row[n] >= 2.0 and all(row[n] >= 1.5 * row[k] for k in range(len(row)) if k != n)
-        for row, n in zip(scores, best, strict=True)
-    ]
-    if all(clear) and len(set(best)) == len(best):
-        return list(best)
-    return [n if n < len(left) else None for n in range(len(right))]
+    in_order: list[int | None] = [n if n < len(left) else None for n in range(len(right))]
+    if len(right) > len(left):
+        return in_order
+    best = _best(scores, len(left))
+    gained, ordered = _total(scores, best), _total(scores, in_order)
+    return list(best) if gained >= ordered + _ENOUGH and gained >= 2 * ordered else in_order
+
+
+def _best(scores: Sequence[Sequence[float]], width: int) -> Sequence[int]:
+    """The places that share most words in all; beyond a few texts, each takes its own best in turn."""
+    if width <= _TRY_ALL:
+        return max(permutations(range(width), len(scores)), key=lambda places: _total(scores, places))
+    left = set(range(width))
+    chosen = []
+    for row in scores:
+        place = max(left, key=lambda n: (row[n], -n))
+        left.discard(place)
+        chosen.append(place)
+    return chosen
+
+
+def _total(scores: Sequence[Sequence[float]], places: Sequence[int | None]) -> float:
+    return sum(row[place] for row, place in zip(scores, places, strict=True) if place is not None)

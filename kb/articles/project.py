@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from .products import PRODUCTS
+from .products import PRODUCT_OF, PRODUCTS, SPACED
 
 __all__ = ["name_project"]
 
@@ -15,7 +15,7 @@ _NAME = r"[A-Za-z][A-Za-z0-9_.+\-]{0,40}(?: [A-Z0-9][A-Za-z0-9_.+\-]{0,30}){0,3}
 # Where the page stands: owner/name
 _PLACES = [
     re.compile(r"(?:^|[\s·])[\w.-]{2,40}/([A-Za-z][\w.-]{1,60})(?:\s{0,3}(?:[·»›>|#]|$)| (?:issue|pull))"),
-    re.compile(r"github\.com/[\w.-]{1,40}/([\w.-]{1,60})"),
+    re.compile(r"(?<![\w.-])github\.com/[\w.-]{1,40}/([\w.-]{1,60})"),
 ]
 # What opens a title or the first sentences.
 _TITLES = [
@@ -86,19 +86,25 @@ def name_project(
             return value.strip()
     title = _TAGGED.sub("", unicodedata.normalize("NFKC", title))
     body = list(texts)
-    tagged = next((tag for tag in tags if tag.isascii() and tag.lower() in title.lower()), None)
+    in_title = [tag for tag in tags if tag.isascii() and tag.casefold() in title.casefold()]
+    in_title = [tag for tag in in_title if tag.casefold() not in _NOT_A_PROJECT]
+    tagged = next((tag for tag in in_title if tag.casefold() in PRODUCT_OF), next(iter(in_title), None))
+    known = next((PRODUCT_OF[tag.casefold()] for tag in tags if tag.casefold() in PRODUCT_OF), None)
+    titled = _match(_TITLES, [title])
+    if known and titled and titled not in PRODUCTS and re.fullmatch("[A-Z]?[a-z]{1,40}", titled):
+        titled = None  # an ordinary word that opens the title
     return (
         _match(_PLACES, body[:6])
-        or _match(_TITLES, [title])
+        or titled
         or tagged
         or _product(title)
         or _before_chinese(title)
         or _match(_WEAK, [title])
+        or known
         or _match(_TITLES, body[:12])
         or _product("\n".join(body))
         or _product(whole)
         or _leading_word(title)
-        or next((tag for tag in tags if tag in PRODUCTS), None)
     )
 
 
@@ -114,7 +120,9 @@ def _match(patterns: Sequence[re.Pattern[str]], texts: Sequence[str]) -> str | N
 
 def _product(text: str) -> str | None:
     """The known product a text names most often, the earlier one first."""
-    named = Counter(word for word in _WORD.findall(text[:20_000]) if word in PRODUCTS)
+    text = text[:20_000]
+    named = Counter({name: text.count(name) * 2 for name in SPACED if name in text})
+    named.update(word for word in _WORD.findall(text) if word in PRODUCTS)
     return max(named, key=lambda word: named[word]) if named else None
 
 

@@ -11,7 +11,17 @@ from collections.abc import Iterator
 
 from ..errorlines import has_error, quoted_errors
 
-__all__ = ["is_action", "is_cause", "is_problem", "is_question_only", "is_unresolved", "sentences", "sort_of"]
+__all__ = [
+    "is_action",
+    "is_advice",
+    "is_cause",
+    "is_problem",
+    "is_question_only",
+    "is_unresolved",
+    "lead_of",
+    "sentences",
+    "sort_of",
+]
 
 _ZH_CAUSE = (
     r"因为|由于|因此|原因(?:是|在于|有|如下|：|:|就|其实|很)|导致|造成|引起|引发|所致|源于|根源|归结|罪魁|多半是|"
@@ -34,7 +44,8 @@ _ZH_ADVICE = (
     r"(?:处理|解决|操作|修复|步骤|入手|方案|方法|调整)(?:如下|步骤)?[:：]\s{0,3}$|请(?!求)|即可|就行|就好|就可以|便可|搞定|只需|只要|解决(?:方法|办法|方案|：|:)|可以解决|得以解决|修复(?:方法|"
     r"：|:)|建议|推荐|"
     r"应(?:当|该|将|把)|需要(?:将|把|在|先|手动|设置|安装|升级|确保)|先.{0,30}再|试试|确保|"
-    r"[把将].{1,60}(?:改|设|换|加|降|调|写|放|迁|移|拷|提|删|装|限|配|指|传|转|拆|关|开|换|重)(?!了|在了|成了|到了|入了)|"
+    r"[把将][^，。；]{1,60}(?:改|设|换|加|降|调|写|放|迁|移|拷|提|删|装|限|配|指|传|转|拆|关|开|换|退|降|重)(?![进在成到入为出回掉]?了)|"
+    r"(?:^|[，,；;。]\s?|时|里|中)(?:先|再|然后|接着|最后|补|加|传|跑|敲|装|换|退|设|填|配)[^，。`]{0,8}`[^`\n]{1,200}`|"
     r"使用.{1,40}(?:代替|替代|参数|选项)|用.{1,40}(?:代替|替代|重新)"
 )
 _ZH_VERB = (
@@ -48,6 +59,35 @@ _ZH_VERB = (
 _ZH_DO = (
     rf"{_ZH_ADVICE}|(?<![被已经没有未不动会刚法能])(?:{_ZH_VERB})"
     r"(?![了的过后前失时完成])(?!之[前后]|不|命令|脚本的|任务|报错|失败|之|期间|阶段)"
+)
+# A clause that opens with the verb tells somebody to do it; elsewhere in it the verb may tell what something does.
+_ZH_TOLD = re.compile(
+    rf"(?:^[\W\d]{{0,8}}|[，,；;：:、]\s?|然后|再|并|先|接着|最后|可以|才能)(?:手动|重新|直接|统一|全部)?(?:{_ZH_VERB}|改|用(?![户的到了于来量时])|给|在.{{1,40}}(?:{_ZH_VERB}))"
+    r"(?![了的过后])"
+)
+_ZH_USE = re.compile(r"(?:^[\W\d]{0,8}|[，,；;]\s?)用(?![户的到了于来量时])")
+# A sentence that only says what the next ones are about.
+_LEADS = (
+    (
+        "cause",
+        re.compile(
+            r"^\W{0,4}(?:那么?|所以|但)?.{0,6}(?:为什么|为何|为啥|怎么会).{0,16}[？?]\W{0,3}$|"
+            r"^\W{0,4}.{0,12}(?:原因|道理|来龙去脉)(?:其实)?(?:很简单|如下|有[一二三两几]个|是这样的?|在这里|在此)\W{0,3}$|"
+            r"^\W{0,4}(?:so |but )?why (?:does|did|is|was|do|are|were|would)\b.{0,80}\?\W{0,2}$|"
+            r"^\W{0,4}(?:the (?:reason|cause|explanation) is simple|here(?: is|['’]s) (?:why|what (?:happened|happens|went wrong)))\W{0,3}$",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "fix",
+        re.compile(
+            r"^\W{0,4}.{0,6}(?:先说|说说|直接上|下面说|来看看?|直接给出?)?.{0,6}(?:怎么|如何)(?:弄好|搞定|解决|修好?|处理|办|恢复)(?:的|它|呢)?\W{0,3}$|"
+            r"^\W{0,4}.{0,8}(?:解决|修复|处理)(?:办法|方法|方案|步骤|过程)?(?:很简单|如下|是这样的?)\W{0,3}$|"
+            r"^\W{0,4}(?:here(?: is|['’]s) (?:how|what (?:fixed|worked|to do|i did|we did))\b.{0,50}|"
+            r"(?:the )?(?:fix|solution|cure|remedy) (?:is|was) (?:simple|easy|short|quick)|how (?:did|do) (?:i|we|you) (?:fix|solve) (?:it|this|that)\?)\W{0,3}$",
+            re.IGNORECASE,
+        ),
+    ),
 )
 _VERB = (
     r"add|adjust|allow|append|apply|ask|avoid|bind|build|bump|call|cast|change|check|choose|clean|clear|clone|"
@@ -98,7 +138,8 @@ _PREVENTION = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
-    r"^\W{0,4}(?:补充一下|补充[:：，,]|顺便|另外说|题外话|值得一提|多说一句|科普|扩展一下|原理上|by the way|"
+    r"^\W{0,4}(?:补充一下|补充[:：，,]|(?:再|最后|顺带|简单|多)(?:说|聊|讲|提|介绍)(?:一下|一句|两句|几句)?|"
+    r"(?:说|聊|讲)(?:一下|一说|一聊)?.{1,20}的(?:概念|原理|机制|背景)|顺便|顺带|另外说|题外话|值得一提|多说一句|科普|扩展一下|原理上|by the way|"
     r"as an aside|for background|for the curious|btw|incidentally|side note|fun fact|for reference)",
     re.IGNORECASE,
 )
@@ -117,9 +158,9 @@ _UNRESOLVED = re.compile(
     re.IGNORECASE,
 )
 _PROBLEM = re.compile(
-    r"报错|错误|失败|异常(?!处理)|崩溃|卡住|卡死|停住|挂起|无响应|超时|中断|无法|不能|不了|不生效|未生效|失效|丢失|"
+    r"报错|错误|失败|异常(?!处理)|崩溃|卡住|卡死|停住|挂起|无响应|超时|中断|无法|(?<!能)不能|不了|不生效|未生效|失效|丢失|"
     r"泄漏|溢出|不足|闪退|退出|白屏|黑屏|花屏|乱码|为空|变空|空白|NaN|nan\b|为0|变慢|缓慢|很慢|不动|不变|"
-    r"停滞|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|"
+    r"停滞|延迟|积压|全是0|全为0|零分|恒为|反而|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|"
     r"丢包|断开|断连|异常地|反复重启|不停|没有反应|没有变化|没变|过大|过小|过长|过多|过低|过高|没反应|不收敛|"
     r"不释放|没有释放|纹丝不动|打不开|连不上|起不来|装不上|编译不过|过期|占满|飙升|越界|失真|截断|怎么回事|坏了|"
     r"不工作|不可用|不识别|没声音|没有声音|对不上|不显示|消失|漏|错位|倍|"
@@ -142,6 +183,7 @@ _HOW_TO = re.compile(
     r"you)\b|"
     r"does\b|do (?:i|you|we)\b|is (?:there|it|this)\b|are there\b|where (?:can|do|is|are)\b|when (?:will|should)\b|"
     r"who\b|should i\b|will\b)|"
+    r"^[^，。]{0,30}(?:能不能|能否|可不可以|支不支持|是否支持|有没有(?:办法|计划|打算))[^，。]{0,24}[?？]$|"
     r"(?:哪些|哪个|吗|什么|多少|几个|哪种|哪里下载)[^，。]{0,16}[?？]?$",
     re.IGNORECASE,
 )
@@ -169,7 +211,25 @@ def is_cause(sentence: str) -> bool:
 
 
 def is_action(sentence: str) -> bool:
-    return _DO.search(sentence) is not None or _EN_DO.search(sentence.strip()) is not None
+    return (
+        _DO.search(sentence) is not None
+        or _ZH_USE.search(sentence) is not None
+        or _EN_DO.search(sentence.strip()) is not None
+    )
+
+
+def is_advice(sentence: str) -> bool:
+    """It tells the reader to do something, rather than what something does."""
+    return (
+        re.search(_ZH_ADVICE, sentence) is not None
+        or _ZH_TOLD.search(sentence) is not None
+        or _EN_DO.search(sentence.strip()) is not None
+    )
+
+
+def lead_of(sentence: str) -> str:
+    """ "cause" or "fix" when the sentence only announces it: `为什么会这样呢？`, `Here is how we fixed it.`"""
+    return next((role for role, lead in _LEADS if lead.search(sentence.strip())), "")
 
 
 def is_unresolved(sentence: str) -> bool:

@@ -19,7 +19,7 @@ from .lines import Line
 from .prose import is_problem, is_question_only
 from .sections import KEY_ROLES, Section, build_tree, flat_sections
 
-__all__ = ["read_any_form"]
+__all__ = ["page_tags", "read_any_form"]
 
 _NO_ISSUES = re.compile(
     r"release notes?\b|changelog|what['’]s new|更新日志|发布说明|版本说明|发行说明|新版本发布|版本发布|"
@@ -30,6 +30,10 @@ _RELEASE_PART = re.compile(
     r"^(?:highlights|fixed issues|bug fixes|known issues|new features|new issues|deprecations?|breaking changes|"
     r"what['’]s (?:new|changed)|improvements|"
     r"新特性|新功能|新增功能|已解决的?问题|问题修复|已知问题|弃用(?:说明)?|优化与改进|不兼容变更)$",
+    re.IGNORECASE,
+)
+_TAGS = re.compile(
+    r"\W{0,8}(?:文章标签|标签|分类专栏|关键词|Tags?|Labels?|Filed under|Categories)\W{0,4}[:：](.{1,200})",
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"^\s{0,3}(?:[-*+•]\s|\d{1,2}[.)、])")
@@ -52,6 +56,12 @@ _LESSON = re.compile(
 _TROUBLE = re.compile(
     r"troubleshoot|faq|问题|报错|故障|排查|错误|踩坑|error|fail|issue(?! tracker)|解决", re.IGNORECASE
 )
+
+
+def page_tags(remarks: Sequence[Remark]) -> list[str]:
+    """`文章标签： jenkins 运维`: what the page files the article under."""
+    found = [hit for remark in remarks if remark.kind == "furniture" and (hit := _TAGS.match(remark.text))]
+    return [tag for hit in found for tag in re.split(r"[\s,，、#|·/]+", hit[1]) if tag]
 
 
 def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, list[Draft], list[Remark], list[str]]:

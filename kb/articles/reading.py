@@ -12,7 +12,7 @@ from .kinds import REMARK_KINDS
 from .lines import Line, classify
 from .own import read_own_form
 from .project import name_project
-from .reader import read_any_form
+from .reader import page_tags, read_any_form
 from .source import detect_lang, filed_lang, read_lines, slug_of, suffix_lang
 
 __all__ = ["REMARK_KINDS", "parse"]
@@ -40,7 +40,9 @@ def parse(data: bytes, *, path: str) -> Article:
         whole = "\n".join(line.text for line in lines if line.kind not in ("furniture", "code"))[:20_000]
     title = title or front_title
     remarks = sorted([*remarks, *more], key=lambda remark: remark.line)
-    project = name_project(front.all("project", "projects"), title, opening, front.all("tags", "categories"), whole)
+    tags = [*front.all("tags", "categories"), *page_tags(remarks)]
+    stated = front.all("project", "projects", "product", "products", "software", "component", "repo", "repository")
+    project = name_project(stated, title, opening, tags, whole)
     records = tuple(
         _record(draft, slug=slug, number=n, lang=lang, path=path, front=front, project=draft.project or project)
         for n, draft in enumerate(drafts, 1)

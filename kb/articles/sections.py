@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ..errorlines import is_error_line, opens_with_error
 from .headings import is_bare_heading, is_reply, question_or_answer, spoken
@@ -291,6 +292,7 @@ def build_tree(sections: list[Section], *, plain: bool) -> Section:
             ):
                 section.level = _TITLE_ABOVE
         _share_last_fix(sections)
+    _ask(sections)
     if plain:
         _level_by_ordinal(sections)
         _keep_in_questions(sections)
@@ -303,11 +305,31 @@ def build_tree(sections: list[Section], *, plain: bool) -> Section:
                 stack.pop()
             stack[-1].body += section.body
             continue
+        if section.role == "reply":
+            while len(stack) > 1 and not _is_thread(stack):
+                stack.pop()
+            section.level = stack[-1].level + 1
         while len(stack) > 1 and stack[-1].level >= section.level:
             stack.pop()
         stack[-1].children.append(section)
         stack.append(section)
     return root
+
+
+def _ask(sections: list[Section]) -> None:
+    """`**Question**` over a paragraph and `**Answer**` over the next: the paragraph is the question."""
+    for section, after in pairwise(sections):
+        lines = [n for n, line in enumerate(section.body) if line.kind == "text" and line.text.strip()]
+        if section.role == "symptom" and after.role == "answer" and section.marked and lines:
+            section.role, section.title = "question", section.body[lines[0]].text.strip()
+            section.body = section.body[lines[0] + 1 :]
+            after.level = max(after.level, section.level + 1)
+
+
+def _is_thread(stack: Sequence[Section]) -> bool:
+    """Replies belong to the title above them, not to the form the opening post was filled in by."""
+    section, parent = stack[-1], stack[-2]
+    return section.role == "" and not any(child.role in KEY_ROLES for child in parent.children)
 
 
 def _level_by_ordinal(sections: list[Section]) -> None:
