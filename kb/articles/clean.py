@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 
+from ..errorlines import opens_with_error
 from .labels import role_of
 from .lines import Line
 
@@ -120,6 +121,7 @@ def _is_torn(before: Line, line: Line, after: Line) -> bool:
     if before.kind != "text" or line.kind != "text" or after.kind != "text":
         return False
     told = _TELLS.search(before.text.strip()) is not None and _PRINTED.fullmatch(word) is not None
+    told = told and not opens_with_error(word) and len(after.text) > 16
     if not (told or _CODE_WORD.fullmatch(word)) or not _NAME_LIKE.search(word) or word[-1] in ".:;":
         return False
     start = before.text.strip()

@@ -344,7 +344,7 @@ def _from_timeline(section: Section) -> list[Line]:
     before, items, _ = list_items(section.body)
     if not items:
         return [line for line in before if is_problem(line.text)]
-    seen = [item for item in items if is_problem(item[0].text) and not _SUSPECTED.search(item[0].text)]
+    seen = [item for item in items if any(is_problem(line.text) for line in item) and not _SUSPECTED.search(item[0].text)]
     return [line for item in seen for line in item]
 
 

@@ -37,6 +37,11 @@ _TAGS = re.compile(
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"^\s{0,3}(?:[-*+•]\s|\d{1,2}[.)、])")
+_LINKED = re.compile(
+    r"(?:办法|方法|处理|原因|步骤|分析|方案|建议|排查|指南|汇总|解决)\s{0,3}$|"
+    r"^\W{0,6}(?:How to|Troubleshoot\w*|Fix(?:ing)?|Resolv\w+|Understanding) [^.]{4,90}$",
+    re.IGNORECASE,
+)
 _ENTRY = re.compile(r"^\s{0,8}(?:原创|转载|翻译)?\s?\d{4}-\d\d-\d\d.{0,20}(?:阅读|浏览|views|reads)")
 _ASKS = re.compile(
     r"[?？]\W{0,3}$|^\W{0,4}(?:how|what|which|where|when|who|can|does|do|is|are|如何|怎么|怎样|哪)\b", re.IGNORECASE
@@ -166,7 +171,12 @@ def _is_release(sections: Sequence[Section]) -> bool:
 
 def _is_catalogue(lines: Sequence[Line]) -> bool:
     """A list of other articles: date and counter, again and again."""
-    return sum(_ENTRY.match(line.text) is not None for line in lines) >= 3
+    if sum(_ENTRY.match(line.text) is not None for line in lines) >= 3:
+        return True
+    items = [line.text for line in lines if line.kind == "text" and _ITEM.match(line.text)]
+    titles = sum(_LINKED.search(text) is not None for text in items)
+    prose = sum(line.kind == "text" and len(line.text) > 40 and line.text not in items for line in lines)
+    return titles >= 5 and titles * 5 >= len(items) * 2 and prose * 2 < len(items)
 
 
 def _is_record(issue: Found, draft: Draft) -> bool:
