@@ -169,7 +169,8 @@ def quoted_errors(sentence: str) -> list[str]:
     for match in _QUOTED.finditer(sentence):
         value = next(group for group in match.groups() if group is not None).strip()
         announced = _ANNOUNCED.search(sentence[max(0, match.start() - 40) : match.start()])
-        if is_error_line(value) or (_is_message(value) and (announced or _is_telling(value))):
+        shown = _SHOWN.match(sentence, match.end()) is not None and " " in value and not _CODE_MARKS.search(value)
+        if is_error_line(value) or (_is_message(value) and (announced or _is_telling(value))) or shown:
             found.append(value)
             spans.append(match.span())
     for match in _ASCII_RUN.finditer(sentence):
@@ -188,6 +189,9 @@ def quoted_errors(sentence: str) -> list[str]:
             found.append(match[0])
     return list(dict.fromkeys(found))
 
+
+# `channel_max reached` is logged
+_SHOWN = re.compile(r"\s?(?:is |are |was |were |gets )?(?:logged|printed|shown|displayed|reported|appears?|comes up)\b|\s?(?:的)?(?:报错|错误提示|字样)")
 
 # Names of failures that need no quotes: SignatureDoesNotMatch, query_wait_timeout, exit code 137.
 _BARE_NAME = re.compile(

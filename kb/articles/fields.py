@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..errorlines import has_error, opens_with_error
 from ..records import Remark
 from .draft import Draft, Part
-from .headings import looks_like_code
 from .issues import Found
 from .items import list_items
 from .lines import Line
-from .prose import is_action, is_advice, is_cause, is_problem, is_unresolved, lead_of, sentences, sort_of
-from .sections import Section
+from .prose import is_action, is_cause, is_problem, is_unresolved, sentences, sort_of
+from .sections import INLINE, Section
+from .sorting import is_code, sort_lines
 
 __all__ = ["draft_of"]
 
@@ -63,7 +62,7 @@ def draft_of(issue: Found, remarks: list[Remark]) -> Draft:
     backgrounds: list[Section] = []
     replies = [part for part in issue.parts if part.role == "reply"]
     for part in _useful(replies):
-        _sort(part.body, draft, mode="answer")
+        sort_lines(part.body, draft, mode="answer")
     for part in issue.parts:
         if part.role in ("background", "impact", "summary", "progress") and not draft.cause and not draft.fix:
             backgrounds.append(part)
@@ -104,7 +103,7 @@ def _assign(
 ) -> None:
     body = section.body
     if role in ("cause+fix", "symptom+cause", "symptom+fix", "answer"):
-        _sort(body, draft, mode="answer" if role in ("answer", "cause+fix") else "body")
+        sort_lines(body, draft, mode="answer" if role in ("answer", "cause+fix") else "body")
     elif role in ("symptom", "cause", "fix"):
         head = [section.line] if nested and section.line is not None and section.marked else []
         lines = [*head, *body]
@@ -138,7 +137,7 @@ def _useful(replies: Sequence[Section]) -> list[Section]:
         asks = all(piece.strip().endswith(("?", "？")) for piece in sentences(text))
         refused = (useless[n] and not is_cause(text)) or (n + 1 < len(texts) and useless[n + 1])
         tells = any(is_cause(piece) or is_action(piece) for line in text.split("\n") for piece in sentences(line))
-        if not asks and not refused and (tells or any(map(_is_code, replies[n].body))):
+        if not asks and not refused and (tells or any(map(is_code, replies[n].body))):
             useful.append(n)
     cured = [n for n, text in enumerate(texts) if n and _CURED.search(text) and not useless[n]]
     if cured:
@@ -174,7 +173,7 @@ def _loose(issue: Found, draft: Draft, explicit: set[str]) -> None:
         draft.symptom.insert(0, Part(lines))
     elif explicit & {"fix", "cause+fix"} or ("cause" in explicit):
         split = Draft("", 0, 0)
-        _sort(lines, split, mode="body")
+        sort_lines(lines, split, mode="body")
         draft.symptom[:0] = (
             [Part(lines)] if "symptom" not in explicit or any(is_problem(line.text) for line in lines) else []
         )
@@ -183,7 +182,7 @@ def _loose(issue: Found, draft: Draft, explicit: set[str]) -> None:
         if not explicit & {"fix", "cause+fix", "symptom+fix"}:
             draft.fix += split.fix
     else:
-        _sort(
+        sort_lines(
             lines,
             draft,
             mode="answer" if issue.answered or (issue.asked and not _starts_with_problem(lines)) else "body",
@@ -196,147 +195,6 @@ def _starts_with_problem(lines: Sequence[Line]) -> bool:
         return first is not None and first.kind in ("code", "fence")
     lead = next(sentences(first.text), "")
     return is_problem(lead) and not is_cause(lead) and not is_action(lead)
-
-
-# --- sentences without labels -------------------------------------------------------------------------------------
-
-
-def _paragraphs(lines: Sequence[Line]) -> Iterable[list[Line]]:
-    """Runs of text or of code; code stays whole."""
-    run: list[Line] = []
-    for line in lines:
-        is_code = _is_code(line)
-        if line.kind == "blank" and not (run and _is_code(run[-1])):
-            if run:
-                yield run
-            run = []
-        elif line.kind == "blank":
-            run.append(line)
-        elif run and _is_code(run[-1] if run[-1].kind != "blank" else run[0]) != is_code:
-            yield run
-            run = [line]
-        else:
-            run.append(line)
-    if run:
-        yield run
-
-
-def _is_code(line: Line) -> bool:
-    return line.kind in ("code", "fence") or (line.kind == "text" and looks_like_code(line.text))
-
-
-def _sort(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
-    """Put each sentence where it belongs. `answer`: reasons first, then deeds; `body`: what happens, then the rest."""
-    last = "symptom" if mode == "body" else "cause"
-    steps = _steps(lines)
-    acted = False
-    printed = opens_with_error(draft.title.strip('`"“ '))
-    guess = ""  # a plain statement between what happens and what to do is most likely the reason
-    for run in _paragraphs(lines):
-        if _is_code(run[0]):
-            where = last if last in ("symptom", "cause", "fix") else ""
-            if where != "fix" and has_error("\n".join(line.text for line in run)):
-                where = "symptom"
-            elif where == "cause" and mode == "answer":
-                where = "fix"
-            if where == "symptom" and acted:
-                where = "fix"
-            if where:
-                getattr(draft, where).append(Part(run))
-            continue
-        for line in run:
-            if not line.text.strip():
-                continue
-            if mode == "answer" and line.no in steps:
-                draft.fix.append(Part([line]))
-                last, acted = "fix", True
-                continue
-            pieces: dict[str, list[str]] = {}
-            told = _complaint(line.text) if mode == "answer" and not acted else ""
-            lead = ""
-            for piece in sentences(line.text):
-                sort = sort_of(piece)
-                if lead == "theory":
-                    continue
-                if announced := lead_of(piece):
-                    lead = last = announced
-                    continue
-                if sort == "theory":
-                    lead = sort
-                if lead == "cause" and not (sort == "fix" and is_advice(piece)):
-                    sort = "cause"
-                elif (
-                    sort == "fix" and mode == "answer" and not acted and not is_advice(piece) and _advised(lines, line)
-                ):
-                    sort = "cause"
-                if sort == "":
-                    sort = "symptom" if piece in told else _plain(last, mode, acted, piece)
-                elif sort == "cause+fix" and mode == "body" and not acted and last == "symptom" and not draft.symptom:
-                    sort = "symptom"
-                if (
-                    sort == "fix"
-                    and mode == "body"
-                    and not acted
-                    and guess
-                    and not draft.cause
-                    and "cause" not in pieces
-                ):
-                    pieces["cause"] = [guess]
-                guess = (
-                    piece
-                    if sort == "symptom"
-                    and (draft.symptom or pieces.get("symptom") or printed)
-                    and not is_problem(piece)
-                    else ""
-                )
-                if sort in ("fix", "cause+fix"):
-                    if mode == "body" and not draft.symptom and not pieces.get("symptom"):
-                        sort = "symptom"
-                    else:
-                        acted = True
-                for field in ("cause", "fix") if sort == "cause+fix" else (sort,):
-                    pieces.setdefault(field, []).append(piece)
-                last = "fix" if sort == "cause+fix" else sort
-            for field in ("symptom", "cause", "fix"):
-                if field in pieces:
-                    getattr(draft, field).append(Part(text="".join(pieces[field]).strip()))
-
-
-def _advised(lines: Sequence[Line], first: Line) -> bool:
-    """From the line `first` on, somebody is told to do something."""
-    return any(
-        is_advice(piece)
-        for line in lines
-        if line.no >= first.no and line.kind == "text"
-        for piece in sentences(line.text)
-    )
-
-
-def _complaint(text: str) -> str:
-    """The first sentence of an answer that tells the trouble again, before at least two that explain it."""
-    pieces = list(sentences(text))
-    reasons = 0
-    for piece in pieces[1:]:
-        if is_action(piece):
-            break
-        reasons += 1
-    return pieces[0] if pieces and reasons >= 2 and is_problem(pieces[0]) and not sort_of(pieces[0]) else ""
-
-
-def _steps(lines: Sequence[Line]) -> set[int]:
-    """Numbers of the lines that are numbered steps; reasons may be numbered too, and then say so."""
-    _, items, numbered = list_items(lines)
-    if not numbered or any(is_cause(item[0].text) for item in items):
-        return set()
-    return {line.no for item in items for line in item if line.kind == "text"} - {line.no for line in items[-1][1:]}
-
-
-def _plain(last: str, mode: str, acted: bool, piece: str) -> str:
-    if last in ("prevention", "theory", "rejected"):
-        return last if last != "rejected" else ("fix" if acted else "symptom" if mode == "body" else "cause")
-    if mode == "answer":
-        return "fix" if acted else "cause"
-    return last if last != "unresolved" else ""
 
 
 def _from_timeline(section: Section) -> list[Line]:
@@ -361,7 +219,7 @@ def _fill_symptom(draft: Draft, issue: Found, backgrounds: Sequence[Section]) ->
         text = "\n".join(line.text for line in lines)
         short = len(told) < 60 or not is_problem(told) or not labelled
         reported = section.role == "background" and _REPORTED.search(text) is not None
-        if (short and is_problem(text)) or reported or (section.role == "summary" and not labelled):
+        if (short and is_problem(text)) or reported or section.role == "summary" or section.level == INLINE:
             draft.symptom.insert(0, Part(lines))
 
 

@@ -285,6 +285,7 @@ def _entries(section: Section, *, wanted: int = 0) -> list[Section]:
     return entries
 
 
+_BOLD_ITEM = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,2}[.、)）])\s{1,4}\*\*[^*\n]{2,60}\*\*")
 _LEAD = re.compile(
     r"^\s{0,12}(?:[-*+•]\s{1,4}|(?:\*\*)?(?:\d{1,2}\s?[.、)）]|[（(]\d{1,2}[)）]|[①-⑳]))\s{0,4}(.{0,400})"
 )
@@ -320,6 +321,8 @@ def _several(
         for a, b in zip(left, right, strict=True)
     )
     told_several = _SEVERAL.search(page) is not None
+    if told_several and all(_BOLD_ITEM.match(entry.line.text) for entry in [*left, *right] if entry.line):
+        return True
     problems = sum(is_problem(_text(entry)) for entry in left)
     if told_several and problems * 2 >= len(left):
         return numbered or right[0].level < 90 or shares * 2 >= len(left)

@@ -168,6 +168,8 @@ def _cover_zh(key: str) -> set[str]:
         for word in ("原因", "现象", "处理"):
             if word in key:
                 return {_ZH[word]}
+        if key.endswith(("方案", "办法", "方法", "措施", "做法")):
+            return {"fix"}
     if "原因" in key and roles & {"analysis", "fix", "", "symptom"}:
         roles.add("cause")
     if "现象" in key:

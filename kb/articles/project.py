@@ -51,6 +51,7 @@ _TITLES = [
 ]  # fmt: skip
 # `... in X`: X may be a tool as well as the owner.
 _WEAK = [
+    re.compile(rf"^[\w ]{{1,30}}\s?[:：]\s?({_NAME})(?:\s?篇)?$"),
     re.compile(
         r"(?:\bin|\bto|\bfrom|\bwith|\bfor|\bon|\busing|"
         r"\bof) ([A-Z][A-Za-z0-9_.+\-]{1,40}(?: [A-Z][A-Za-z0-9_.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|"
@@ -59,7 +60,7 @@ _WEAK = [
 ]  # fmt: skip
 _NOT_A_PROJECT = frozenset(
     (
-        "warning warnings failed "
+        "warning warnings failed runbook handbook guide manual howto incident incidents notes plan tips report outage review "
         "a a100 after all also an and answer api applies apr april article as at aug august before both bug build "
         "builds but by cannot cause common cpu cuda dec december dns docs dpo during each error error: errors "
         "every execution failed failure failures faq feb february fix fixes for friday from general gpu grpo h100 "
@@ -97,7 +98,7 @@ def name_project(
         _match(_PLACES, body[:6])
         or titled
         or tagged
-        or _product(title)
+        or _longer(_product(title), _match(_WEAK, [title]))
         or _before_chinese(title)
         or _match(_WEAK, [title])
         or known
@@ -116,6 +117,11 @@ def _match(patterns: Sequence[re.Pattern[str]], texts: Sequence[str]) -> str | N
                 if name and not name.endswith("Error") and not (" " in name and name.isupper()):
                     return name
     return None
+
+
+def _longer(product: str | None, name: str | None) -> str | None:
+    """`Proxmox` is known, the title says `in Proxmox VE`."""
+    return name if product and name and name.startswith(f"{product} ") else product
 
 
 def _product(text: str) -> str | None:

@@ -139,7 +139,7 @@ _PREVENTION = re.compile(
 )
 _ASIDE = re.compile(
     r"^\W{0,4}(?:补充一下|补充[:：，,]|(?:再|最后|顺带|简单|多)(?:说|聊|讲|提|介绍)(?:一下|一句|两句|几句)?|"
-    r"(?:说|聊|讲)(?:一下|一说|一聊)?.{1,20}的(?:概念|原理|机制|背景)|顺便|顺带|另外说|题外话|值得一提|多说一句|科普|扩展一下|原理上|by the way|"
+    r"(?:说|聊|讲)(?:一下|一说|一聊)?.{1,20}的(?:概念|原理|机制|背景)|顺便|顺带|另外说|题外话|值得一提|多说一句|科普|扩展一下|原理上|by the way|a (?:word|note|few words) (?:on|about)|some background|"
     r"as an aside|for background|for the curious|btw|incidentally|side note|fun fact|for reference)",
     re.IGNORECASE,
 )
@@ -174,7 +174,7 @@ _PROBLEM = re.compile(
     r"segfault|panic|traceback|warning|deadlock|conflict|rejected|blocked|never (?:finish|end|return|start|"
     r"complete)|forever|no (?:output|response|progress)|not progressed|goes? to zero|stays at|duplicate|diverge|"
     r"twice|infinite|ignored|silently|refuses|fatal|too (?:slow|large|long|many)|unusable|drops?\b|dropped|vanish|"
-    r"nonsense|repeats",
+    r"nonsense|repeats|returns? (?:nothing|no\b|zero)|returned (?:nothing|no\b|zero)|zero (?:hits|results|rows)",
     re.IGNORECASE,
 )
 _HOW_TO = re.compile(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..errorlines import has_error
 from ..records import Remark
 from .clean import clean
 from .draft import Draft
@@ -157,12 +158,22 @@ def _drop_repeats(sections: list[Section], title: str, remarks: list[Remark]) ->
     return kept
 
 
+_LESSON_AHEAD = re.compile(
+    r"(?:^|[.!?。！]\s?)(?:in this (?:post|article|guide|talk|chapter|tutorial|note),? (?:we|you|i)(?:['’]ll| will| are going to)? "
+    r"(?:look|learn|explore|walk|discuss|explain|build|see|cover|show|compare)|本(?:文|篇|节)(?:将|会|主要)?(?:介绍|讲解|带你|带大家|演示|对比|"
+    r"梳理.{0,10}用法))",
+    re.IGNORECASE,
+)
+
+
 def _tells_no_issue(title: str, opening: Sequence[str]) -> bool:
     if _TROUBLE.search(title) and not _GUIDE.search(title):
         return False
     if _NO_ISSUES.search(title) or _GUIDE.search(title):
         return True
-    return bool(opening) and _LESSON.search(opening[0][:200]) is not None
+    if any(has_error(text) for text in opening):
+        return False
+    return bool(opening) and (_LESSON.search(opening[0][:200]) or _LESSON_AHEAD.search(opening[0][:600])) is not None
 
 
 def _is_release(sections: Sequence[Section]) -> bool:

@@ -19,13 +19,13 @@ from .lines import Line
 from .numbered import numbered_titles
 from .tables import read_table
 
-__all__ = ["KEY_ROLES", "Section", "build_tree", "flat_sections"]
+__all__ = ["INLINE", "KEY_ROLES", "Section", "build_tree", "flat_sections"]
 
 KEY_ROLES = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis", "answer"))
 
 # Depth by kind; marked headings take 10 to 60.
 _REPLY = 15
-_TITLE_ABOVE, _BARE_LABEL, _TITLE_BELOW, _QUESTION, _NUMBERED, _BOLD_TITLE, _BOLD_LABEL, _ANSWER, _INLINE = (
+_TITLE_ABOVE, _BARE_LABEL, _TITLE_BELOW, _QUESTION, _NUMBERED, _BOLD_TITLE, _BOLD_LABEL, _ANSWER, INLINE = (
     61, 63, 64, 65, 66, 67, 68, 75, 80,
 )  # fmt: skip
 
@@ -153,7 +153,7 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
         elif line.kind == "table" or (line.kind == "text" and "|" in line.text):
             rows, stop = read_table(lines, n)
             for role, title, cell in rows:
-                section = Section(_INLINE if role else _NUMBERED, role, title, cell, marked=False)
+                section = Section(INLINE if role else _NUMBERED, role, title, cell, marked=False)
                 section.body = [cell] if role else []
                 sections.append(section)
             if rows:
@@ -163,8 +163,8 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
             n = stop
         else:
             opened = _open(lines, n, current, plain=plain, titles=titles)
-            if opened is None and current.role == "fix" and current.level == _INLINE and _next_stage(lines, n):
-                opened = Section(_INLINE, "symptom", "", line, body=[line], marked=False)
+            if opened is None and current.role == "fix" and current.level == INLINE and _next_stage(lines, n):
+                opened = Section(INLINE, "symptom", "", line, body=[line], marked=False)
             if opened is not None and opened.level == _TITLE_BELOW and not opened.role and _just_opened(current):
                 opened = None
             if opened is None:
@@ -275,7 +275,7 @@ def _from_label(
     if not rest:
         inside = line.text.startswith((" ", "-")) or current.level in (_QUESTION, _ANSWER, _BOLD_LABEL)
         return Section(_BARE_LABEL if plain and not inside else _BOLD_LABEL, role, line.text.strip(), line)
-    return Section(_INLINE, role, "", line, body=_rest(line, rest), marked=False)
+    return Section(INLINE, role, "", line, body=_rest(line, rest), marked=False)
 
 
 def _rest(line: Line, rest: str) -> list[Line]:
@@ -372,7 +372,7 @@ def _closes_page(role: str) -> bool:
 
 def _titles_hold_labels(sections: list[Section]) -> bool:
     """Do titles come with labels of their own (T s c f T s c f), or do labels hold titles (s T T f T T)?"""
-    bare_ones = [s for s in sections[1:] if s.level in (_BARE_LABEL, _TITLE_BELOW, _NUMBERED, _INLINE)]
+    bare_ones = [s for s in sections[1:] if s.level in (_BARE_LABEL, _TITLE_BELOW, _NUMBERED, INLINE)]
     titles = [n for n, s in enumerate(bare_ones) if s.is_title]
     if not titles:
         return False
