@@ -200,7 +200,8 @@ _BARE_NAME = re.compile(
     r"exceeded|unavailable)|exit (?:code|status) [1-9]\d{0,2})(?![A-Za-z0-9_(=])"
 )
 _TELLING = re.compile(
-    r"\b(?:error|fail(?:s|ed|ure)?|fatal|abort(?:s|ed)?|denied|refused|warn(?:ing)?|exhausted|stale|lost)\b",
+    r"\b(?:error|fail(?:s|ed|ure)?|fatal|abort(?:s|ed)?|denied|refused|warn(?:ing)?|exhausted|stale|lost|expired|exceeded|timeout|unavailable|missing|"
+    r"invalid|unknown|cannot|corrupt(?:ed)?|mismatch|not found|rejected|stopped|unreachable|disconnected)\b",
     re.IGNORECASE,
 )
 _CODE_MARKS = re.compile(r"^[-./~$<]|[{}=;]|\w\(|--\w")

@@ -14,7 +14,7 @@ from .draft import Draft, Part
 from .issues import Found
 from .items import list_items
 from .lines import Line
-from .prose import is_action, is_cause, is_problem, is_unresolved, sentences, sort_of
+from .prose import is_action, is_advice, is_cause, is_problem, is_unresolved, sentences, sort_of
 from .sections import INLINE, Section
 from .sorting import is_code, sort_lines
 
@@ -47,6 +47,12 @@ _SUSPECTED = re.compile(
 )
 _REPORTED = re.compile(r"表现|反馈|有人|有用户|用户报告|却|\breported\b|\bcomplain", re.IGNORECASE)
 _REASON = re.compile(r"原因|因此|导致|所以|\bcause|because|therefore|\bhence\b", re.IGNORECASE)
+_BOLD_LEAD = re.compile(r"\*\*[^*\n]{1,60}\*\*\s?[:：]?\s?|[^，,。:：`]{1,20}[:：]\s?")
+_CLAUSE = re.compile(r"[^，；;]{1,400}[，；;]?")
+_CONDITION = re.compile(
+    r"如果|若|当|为了|对于|先|打开|进入|登录|时$|后$|之后|以后|\b(?:if|when|once|after|before|for|to|in order|as a|on)\b",
+    re.IGNORECASE,
+)
 _MARKER_ONLY = re.compile(r"^[\s>*#\-•\d.、)）]{0,20}")
 
 
@@ -250,7 +256,21 @@ def _reason_before_deed(parts: Sequence[Part]) -> list[str]:
             pieces = [piece.strip() for piece in sentences(text)]
             if len(pieces) >= 2 and not sort_of(pieces[0]) and len(pieces[0]) > 8 and is_action(pieces[1]):
                 return [pieces[0]]
+            reason = _clauses_before_deed(pieces[0]) if pieces else ""
+            if reason:
+                return [reason]
     return []
+
+
+def _clauses_before_deed(sentence: str) -> str:
+    """`浏览器开了代理，把 127.0.0.1 加入白名单。`: what stands before the clause that tells what to do."""
+    text = _MARKER_ONLY.sub("", sentence)
+    lead = _BOLD_LEAD.match(text)
+    text = text[lead.end() :] if lead else text
+    clauses = _CLAUSE.findall(text)
+    deed = next((n for n, clause in enumerate(clauses) if is_advice(clause)), 0)
+    reason = "".join(clauses[:deed]).strip(" ，,；;")
+    return reason if deed and len(reason) >= 6 and not _CONDITION.search(reason) else ""
 
 
 def _drop_waiting(draft: Draft, remarks: list[Remark]) -> None:

@@ -154,8 +154,11 @@ def _trim(name: str) -> str:
     while words and (words[-1].lower() in _NOT_A_PROJECT or _VERSION.fullmatch(words[-1])):
         words.pop()
     trimmed = " ".join(words)
+    if not _LETTERS.search(trimmed):
+        return ""
     named = trimmed in PRODUCTS or not trimmed.islower() or any(mark in trimmed for mark in "-_.0123456789")
     return trimmed if named and len(trimmed) > 1 else ""
 
 
+_LETTERS = re.compile(r"[A-Za-z]{2}|[A-Za-z]\d")
 _VERSION = re.compile(r"v?\d[\d.x]*")

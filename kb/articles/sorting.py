@@ -6,6 +6,7 @@ announce what comes next decide for the rest of their paragraph.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ..errorlines import has_error, opens_with_error
@@ -16,6 +17,14 @@ from .lines import Line
 from .prose import is_action, is_advice, is_cause, is_problem, lead_of, sentences, sort_of
 
 __all__ = ["is_code", "sort_lines"]
+
+
+# The circumstances of an error rather than its reason.
+_SEEN = re.compile(
+    r"\b(?:seen|see|appears?|shows?|happens?|when|while|after|during|since|every|only|fails?|stops?|prints?|reported|you get)\b|"
+    r"时|后|出现|提示|报|发生|显示|遇到",
+    re.IGNORECASE,
+)
 
 
 def _paragraphs(lines: Sequence[Line]) -> Iterable[list[Line]]:
@@ -116,7 +125,7 @@ def sort_lines(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                         sort = "symptom"
                     else:
                         if mode == "body" and not acted and "symptom" not in pieces:
-                            _reason_told(draft, run)
+                            _reason_told(draft, printed=printed)
                         acted = True
                 for field in ("cause", "fix") if sort == "cause+fix" else (sort,):
                     pieces.setdefault(field, []).append(piece)
@@ -130,9 +139,13 @@ def _prints(run: Sequence[Line]) -> bool:
     return has_error("\n".join(line.text for line in run))
 
 
-def _reason_told(draft: Draft, run: Sequence[Line]) -> None:
+def _reason_told(draft: Draft, *, printed: bool) -> None:
     """The paragraph between the error and the first deed is the reason, when nothing else is."""
-    if draft.cause or len(draft.symptom) < 3 or not run:
+    if draft.cause:
+        return
+    if printed and len(draft.symptom) == 1 and draft.symptom[0].text and not _SEEN.search(draft.symptom[0].text):
+        draft.cause.append(draft.symptom.pop())
+    if len(draft.symptom) < 3:
         return
     shown = any(part.lines and is_code(part.lines[0]) for part in draft.symptom[:-1])
     if shown and draft.symptom[-1].text and not draft.symptom[-2].lines:
