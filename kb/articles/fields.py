@@ -16,7 +16,7 @@ from .items import list_items
 from .lines import Line
 from .prose import is_action, is_advice, is_cause, is_problem, is_unresolved, sentences, sort_of
 from .sections import INLINE, Section
-from .sorting import is_code, sort_lines
+from .sorting import is_code, reason_told, sort_lines
 
 __all__ = ["draft_of"]
 
@@ -90,6 +90,8 @@ def _one_line(title: str) -> str:
 
 def _resolve(part: Section, explicit: set[str], issue: Found) -> str:
     """What an `analysis` is depends on what else the article labels."""
+    if part.role == "diagnosis" and part.level == INLINE and not explicit & {"cause", "cause+fix", "symptom+cause"}:
+        return "cause"  # `定位：热点分片都落在同一个节点上。`
     if part.role != "analysis":
         return part.role
     text = "\n".join(line.text for section in part.walk() for line in section.body)
@@ -184,6 +186,7 @@ def _loose(issue: Found, draft: Draft, explicit: set[str]) -> None:
             [Part(lines)] if "symptom" not in explicit or any(is_problem(line.text) for line in lines) else []
         )
         if not explicit & {"cause", "cause+fix", "symptom+cause"}:
+            reason_told(split, printed=False)
             draft.cause[:0] = split.cause
         if not explicit & {"fix", "cause+fix", "symptom+fix"}:
             draft.fix += split.fix

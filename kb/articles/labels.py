@@ -128,6 +128,7 @@ _PATTERNS = [
                 rf"|the way out|ways? out|making it work|what (?:helps|helped|works|cured it|solves it)"),
         ("cause", rf"why (?:does |did |is |are |do |was )?{_IT}(?: \w+){{0,3}}|what (?:is|was|lies|lay) behind {_IT}|what (?:really )?went on"
                   rf"|where {_IT} (?:comes|came) from|behind the (?:error|failure|problem)|what (?:triggers|triggered|broke) {_IT}"),
+        ("cause", r"why (?:you(?:['’]re| are)?|we(?:['’]re| are)?|i) (?:see|saw|get|got|hit)\w*(?: \w+){0,3}"),
         ("symptom", rf"(?:what|how) (?:you|we|i|users?|people|customers|operators)(?: \w+)? "
                     rf"(?:see|saw|get|got|notice|noticed|observe|observed|experience|experienced|reported|ran into|hit|met)s?{_ASIDES}"
                     rf"|how {_IT} (?:shows|looks|looked|appears|manifests|began|started){_ASIDES}"

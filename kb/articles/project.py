@@ -30,10 +30,10 @@ _TITLES = [
         rf"^({_NAME})\s?(?:[\u4e00-\u9fff].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|"
         rf"错误|排查|客户端|训练|部署|启动|安装|使用|运行|编译|写入|连接)"
     ),
-    re.compile(rf"^({_NAME})(?: v?\d[\w.]{{0,12}})?\s?[:：]\s?\S"),
+    re.compile(rf"^({_NAME})(?: v?\d[\w.]{{0,12}})?\s?[:：]\s?(?!\d)\S"),
     re.compile(rf"^(?:Troubleshooting|Debugging|Fixing) ({_NAME})$"),
     re.compile(
-        r"(?:of|in|with|for) the ([A-Z][A-Za-z0-9_.+\-]{1,40}) (?:template|project|plugin|operator|chart|image|"
+        r"(?:of|in|with|for) the ([A-Z][A-Za-z0-9_.+\-]{1,40}) (?:template|[Pp]roject|plugin|operator|chart|image|"
         r"client|server|driver|package|library)"
     ),
     re.compile(
@@ -94,9 +94,12 @@ def name_project(
     titled = _match(_TITLES, [title])
     if known and titled and titled not in PRODUCTS and re.fullmatch("[A-Z]?[a-z]{1,40}", titled):
         titled = None  # an ordinary word that opens the title
+    first = re.match(r"[A-Za-z][\w.+-]{1,30}(?=[ \u4e00-\u9fff])", title)
+    opens = PRODUCT_OF.get(first[0].casefold()) if first and re.search("[\u4e00-\u9fff]", title) else None
     return (
         _match(_PLACES, body[:6])
         or titled
+        or opens
         or tagged
         or _longer(_product(title), _match(_WEAK, [title]))
         or _before_chinese(title)

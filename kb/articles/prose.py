@@ -26,7 +26,8 @@ __all__ = [
 _ZH_CAUSE = (
     r"因为|由于|因此|原因(?:是|在于|有|如下|：|:|就|其实|很)|导致|造成|引起|引发|所致|源于|根源|归结|罪魁|多半是|"
     r"通常是|一般是|往往是|大多是|几乎都是|问题出在|初步判断|判断(?:是|为)|定位到|确认是|怀疑是|本质上|触发了|"
-    r"说一下为什么|为什么会|是.{0,30}(?:缘故|的锅|惹的祸)|意味着|说明.{0,20}(?:没有|不|未)"
+    r"说一下为什么|为什么会|是.{0,30}(?:缘故|的锅|惹的祸)|意味着|说明.{0,20}(?:没有|不|未)|自然(?:就|会|慢|无法|不|只能|要)|难怪|怪不得|才发现|"
+    r"(?:查|看|抓包|排查).{0,12}(?:后|才|之后)?发现"
 )
 _EN_CAUSE = (
     r"\bbecause\b|\bdue to\b|\bcaused by\b|\bcauses? (?:is|was|of)\b|\breasons? (?:is|was|for)\b|"
@@ -112,7 +113,11 @@ _EN_DO = re.compile(
     rf"(?:[,;:]|\band|\bthen|\bor|\bplease|\bjust|\bsimply|\bto) (?:then |just |simply )?(?:{_VERB}) (?:`|the |it |"
     rf"a |an |your |to |--|all |both |from )|\bwith `[^`\n]{{1,200}}`.{{0,80}}\b(?:works|finishes|passes|runs|"
     rf"succeeds|starts|disappears|is gone)\b|"
-    rf"\b(?:i|we) (?:also |then |finally )?(?:set|raised|lowered|changed|added|removed|switched|upgraded|"
+    rf"\bma(?:de|kes) (?:it|them|the \w+) (?:go away|disappear|stop|work)|"
+    rf"\b(?:i|we) (?:also |then |finally |just |simply )?(?:re\w{{2,12}}ed|re-\w{{2,12}}|copied|applied|installed|wrote|ran|put|gave|"
+    rf"patched|fixed|cleared|deleted|dropped|turned|pointed|limited|split|merged|mounted|granted|allowed|opened|closed|told|"
+    rf"let|excluded|shortened|doubled|halved|capped|extended|"
+    rf"set|raised|lowered|changed|added|removed|switched|upgraded|"
     rf"downgraded|replaced|rolled|disabled|enabled|moved|pinned|rebuilt|increased|reduced)\b|\bhelps\b|\bsolves\b|"
     rf"\bfixes\b|\bit is enough to\b",
     re.IGNORECASE,
@@ -170,7 +175,7 @@ _PROBLEM = re.compile(
     r"doesn['’]t|won['’]t|not (?:working|found|starting|loading|responding|available|recogni[sz]ed|detected|"
     r"visible|defined|supported)|missing|\blost\b|disappear|denied|refused|timed? ?out|timeout|\bslow|killed|abort|"
     r"corrupt|invalid|unexpected|wrong|broken|\bfills? up\b|different from|\bdiffers?\b|nothing (?:moves|happens)|"
-    r"no longer|\bblank\b|\bblack\b|\bempty\b|garbage|garbled|leak|mismatch|out of memory|\boom\b|exit ?code|"
+    r"no longer|\bgone\b|no data|\bblank\b|\bblack\b|\bempty\b|garbage|garbled|leak|mismatch|out of memory|\boom\b|exit ?code|"
     r"segfault|panic|traceback|warning|deadlock|conflict|rejected|blocked|never (?:finish|end|return|start|"
     r"complete)|forever|no (?:output|response|progress)|not progressed|goes? to zero|stays at|duplicate|diverge|"
     r"twice|infinite|ignored|silently|refuses|fatal|too (?:slow|large|long|many)|unusable|drops?\b|dropped|vanish|"

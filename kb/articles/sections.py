@@ -41,6 +41,7 @@ _INLINE_ROLES = KEY_ROLES | {
     "rejected",
     "confusable",
     "impact",
+    "summary",
 }
 # Labels that, inside a line, mostly open an ordinary sentence of the section they stand in.
 _NOT_INLINE = frozenset(

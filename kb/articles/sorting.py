@@ -16,7 +16,7 @@ from .items import list_items
 from .lines import Line
 from .prose import is_action, is_advice, is_cause, is_problem, lead_of, sentences, sort_of
 
-__all__ = ["is_code", "sort_lines"]
+__all__ = ["is_code", "reason_told", "sort_lines"]
 
 
 # The circumstances of an error rather than its reason.
@@ -100,6 +100,8 @@ def sort_lines(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                     sort == "fix" and mode == "answer" and not acted and not is_advice(piece) and _advised(lines, line)
                 ):
                     sort = "cause"
+                if sort == "" and steps and mode == "answer" and acted and not draft.cause and is_problem(piece):
+                    sort = "cause"  # what follows the steps explains them
                 if sort == "":
                     sort = "symptom" if piece in told else _plain(last, mode, acted, piece)
                 elif sort == "cause+fix" and mode == "body" and not acted and last == "symptom" and not draft.symptom:
@@ -125,7 +127,7 @@ def sort_lines(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                         sort = "symptom"
                     else:
                         if mode == "body" and not acted and "symptom" not in pieces:
-                            _reason_told(draft, printed=printed)
+                            reason_told(draft, printed=printed)
                         acted = True
                 for field in ("cause", "fix") if sort == "cause+fix" else (sort,):
                     pieces.setdefault(field, []).append(piece)
@@ -139,7 +141,7 @@ def _prints(run: Sequence[Line]) -> bool:
     return has_error("\n".join(line.text for line in run))
 
 
-def _reason_told(draft: Draft, *, printed: bool) -> None:
+def reason_told(draft: Draft, *, printed: bool) -> None:
     """The paragraph between the error and the first deed is the reason, when nothing else is."""
     if draft.cause:
         return

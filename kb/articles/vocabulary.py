@@ -264,7 +264,8 @@ PHRASES_EN: dict[str, str] = {
         "one|two|three|several|other|another|best|simple|easy|easiest|correct|final|code|configuration|"
         "config|analysis|description|summary|background|information|with|instead|underlying|general|"
         "overview|available|option|immediate|original|preferred|first|second|third|if|you|we|our|"
-        "explained|secondary|minimal|brief|key"
+        "explained|secondary|minimal|brief|key|better|proper|clean|cleaner|safer|faster|slower|lasting|interim|stopgap|"
+        "stop-gap|complete|partial|emergency|manual|automatic|default|custom|optional|#"
     ),
 }
 
