@@ -36,7 +36,7 @@ _EN_CAUSE = (
     r"\btriggered by\b|\bcomes? from\b|\bcame from\b|\broot cause\b|\bthe cause\b|"
     r"\bresponsible for\b|\bblame\b|\btherefore\b|\bas a result\b|\bhence\b|\bcaused the\b|\bwhich makes\b|"
     r"\bthat is why\b|\bwhy this\b|\bturn(?:s|ed) out\b|\bmy guess is\b|\blooks like\b|\bunderlying\b|"
-    r"\bindicates? that\b"
+    r"\bindicates? that\b|\b(?:showed|revealed|shows|reveals) (?:that|what|why|the reason)\b|\bwhat was going on\b"
 )
 _CAUSE = re.compile(_ZH_CAUSE + "|" + _EN_CAUSE, re.IGNORECASE)
 
@@ -108,7 +108,7 @@ _EN_DO = re.compile(
     rf"otherwise|also|after that|now),? )?(?:{_VERB})\b|"
     rf"\b(?:you|we|i) (?:can|could|should|must|need to|have to|may|might want to)\b|\bto (?:fix|solve|resolve|"
     rf"work around)\b|\b(?:fixed|resolved|solved|worked around|cured) (?:it )?(?:by|with|in)\b|"
-    rf"\bworkaround\b|\bthe (?:fix|solution|remedy|cure) (?:is|was)\b|\bshould be (?:set|changed|replaced|"
+    rf"\bworkaround\b|\bthe (?:\w+ )?(?:fix|solution|remedy|cure) (?:is|was)\b|\bshould be (?:set|changed|replaced|"
     rf"at least)\b|\bneeds? to be\b|\bmust be (?:set|at least|installed|changed)\b|"
     rf"(?:[,;:]|\band|\bthen|\bor|\bplease|\bjust|\bsimply|\bto) (?:then |just |simply )?(?:{_VERB}) (?:`|the |it |"
     rf"a |an |your |to |--|all |both |from )|\bwith `[^`\n]{{1,200}}`.{{0,80}}\b(?:works|finishes|passes|runs|"
@@ -135,7 +135,7 @@ _REJECTED = re.compile(
 # `... made no difference, because the reason is elsewhere: ...`
 _CAUSE_AFTER = re.compile(r"\bbecause\b.{20}|因为.{10}", re.IGNORECASE)
 _PREVENTION = re.compile(
-    r"防止再|避免再|避免以后|避免今后|以后|今后|下次|日后|为了?(?:避免|防止)|预防|防患|长远来看|长期来看|平时|"
+    r"防止再|避免再|避免以后|避免今后|(?:^|[，,；。])\W{0,3}以后|今后|下次|日后|为了?(?:避免|防止)|预防|防患|长远来看|长期来看|平时|"
     r"怎么防止|如何防止|如何避免|"
     r"^\W{0,4}(?:to (?:prevent|avoid) (?:this|it|such|a|that|the same)|in (?:the )?future|next time|going forward|"
     r"for the future|long[- ]term|as a precaution|to keep it from)|"
@@ -165,7 +165,7 @@ _UNRESOLVED = re.compile(
 _PROBLEM = re.compile(
     r"报错|错误|失败|异常(?!处理)|崩溃|卡住|卡死|停住|挂起|无响应|超时|中断|无法|(?<!能)不能|不了|不生效|未生效|失效|丢失|"
     r"泄漏|溢出|不足|闪退|退出|白屏|黑屏|花屏|乱码|为空|变空|空白|NaN|nan\b|为0|变慢|缓慢|很慢|不动|不变|"
-    r"停滞|延迟|积压|全是0|全为0|零分|恒为|反而|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|"
+    r"停滞|延迟|积压|全是|全黑|全白|全绿|噪点|全为0|零分|恒为|反而|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|"
     r"丢包|断开|断连|异常地|反复重启|不停|没有反应|没有变化|没变|过大|过小|过长|过多|过低|过高|没反应|不收敛|"
     r"不释放|没有释放|纹丝不动|打不开|连不上|起不来|装不上|编译不过|过期|占满|飙升|越界|失真|截断|怎么回事|坏了|"
     r"不工作|不可用|不识别|没声音|没有声音|对不上|不显示|消失|漏|错位|倍|"

@@ -17,6 +17,7 @@ from .headings import is_bare_heading, is_reply, question_or_answer, spoken
 from .labels import bare, read_label, role_of
 from .lines import Line
 from .numbered import numbered_titles
+from .prose import is_action
 from .tables import read_table
 
 __all__ = ["INLINE", "KEY_ROLES", "Section", "build_tree", "flat_sections"]
@@ -144,7 +145,7 @@ class Section:
 def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
     """Sections in order, the first one holding what stands before any heading. `plain`: no heading is marked."""
     sections = [Section(0, "root", "")]
-    titles = numbered_titles(lines)
+    titles = numbered_titles(lines) or _stages(lines)
     n = 0
     while n < len(lines):
         line = lines[n]
@@ -177,6 +178,19 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
                     opened.title = lines[n].text.strip(" *❌❓🙋")
             n += 1
     return sections
+
+
+def _stages(lines: Sequence[Line]) -> dict[int, str]:
+    """One failure after the other in running text, each announced, printed and cured before the next begins."""
+    starts = [n for n in range(len(lines)) if _next_stage(lines, n)]
+    if len(starts) < 2:
+        return {}
+    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
+        ends = (n for n in range(start + 1, stop) if lines[n].kind == "heading" or role_of(lines[n].text))
+        told = lines[start + 1 : next(ends, stop)]
+        if not any(is_action(line.text) and not opens_with_error(line.text) for line in told if line.kind == "text"):
+            return {}
+    return {n: lines[n].text.strip().rstrip(":：") for n in starts}
 
 
 def _next_stage(lines: Sequence[Line], n: int) -> bool:
@@ -269,7 +283,7 @@ def _from_label(
     key = bare(re.split(r"[:：]", line.text.strip(" *>-•#【[「"), maxsplit=1)[0].rstrip("】]」*"))
     if (
         role not in _INLINE_ROLES
-        or (key in _NOT_INLINE and not (role == "fix" and current.role in ("symptom", "cause")))
+        or (key in _NOT_INLINE and not (role == "fix" and current.role in ("symptom", "cause", "diagnosis")))
         or (role == "symptom" and _ERROR_WORD.match(key) is not None and is_error_line(line.text))
     ):
         return None
