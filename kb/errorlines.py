@@ -192,16 +192,21 @@ def quoted_errors(sentence: str) -> list[str]:
 
 
 # `channel_max reached` is logged
-_SHOWN = re.compile(r"\s?(?:is |are |was |were |gets )?(?:logged|printed|shown|displayed|reported|appears?|comes up)\b|\s?(?:的)?(?:报错|错误提示|字样)")
+_SHOWN = re.compile(
+    r"\s?(?:is |are |was |were |gets )?(?:logged|printed|shown|displayed|reported|appears?|comes up)\b|"
+    r"\s?(?:的)?(?:报错|错误提示|字样)"
+)
 
 # Names of failures that need no quotes: SignatureDoesNotMatch, query_wait_timeout, exit code 137.
 _BARE_NAME = re.compile(
     r"(?<![A-Za-z0-9_.$/\-])(?:(?:[A-Z][a-z]{1,20}){1,5}(?:NotMatch|NotFound|Failed|Exceeded|Denied|Mismatch|BackOff|"
-    r"Refused|Unavailable|Killed|Overflow)(?:[A-Z][a-z]{1,20}){0,2}|[a-z]{2,20}(?:_[a-z]{2,20}){1,4}_(?:timeout|failed|refused|denied|"
+    r"Refused|Unavailable|Killed|Overflow)(?:[A-Z][a-z]{1,20}){0,2}|[a-z]{2,20}(?:_[a-z]{2,20}){1,4}_(?:timeout|"
+    r"failed|refused|denied|"
     r"exceeded|unavailable)|exit (?:code|status) [1-9]\d{0,2})(?![A-Za-z0-9_(=])"
 )
 _TELLING = re.compile(
-    r"\b(?:error|fail(?:s|ed|ure)?|fatal|abort(?:s|ed)?|denied|refused|warn(?:ing)?|exhausted|stale|lost|expired|exceeded|timeout|unavailable|missing|"
+    r"\b(?:error|fail(?:s|ed|ure)?|fatal|abort(?:s|ed)?|denied|refused|warn(?:ing)?|exhausted|stale|lost|"
+    r"expired|exceeded|timeout|unavailable|missing|"
     r"invalid|unknown|cannot|corrupt(?:ed)?|mismatch|not found|rejected|stopped|unreachable|disconnected)\b",
     re.IGNORECASE,
 )

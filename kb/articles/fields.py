@@ -7,7 +7,7 @@ verifies or explains is left out, and a fix that only says "wait" is no fix.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..records import Remark
 from .draft import Draft, Part
@@ -28,14 +28,17 @@ _USELESS = re.compile(
     re.IGNORECASE,
 )
 _UNCHANGED = re.compile(
-    r"没有?(?:任何)?变化|没变化|一模一样|还是(?:不行|一样|这样|报错|老样子)|依旧|照旧|仍然(?:不行|报错|一样)|也不行|没改善|没有改善|"
+    r"没有?(?:任何)?变化|没变化|一模一样|还是(?:不行|一样|这样|报错|老样子)|依旧|照旧|仍然(?:不行|报错|一样)|"
+    r"也不行|没改善|没有改善|"
     r"\bno (?:change|luck|improvement)\b|\bsame (?:\w+ )?(?:result|error|output|thing|problem|behaviou?r|here|issue)\b|"
     r"\bstill (?:the same|happens|fails|crashes|hangs|broken|see)|did that .{0,20}no\b|not a solution",
     re.IGNORECASE,
 )
 _CURED = re.compile(
-    r"正常了|解决了|已解决|好了|可以了|搞定|稳定(?:了|在)|没再(?:出现|报)|不再(?:出现|报)|恢复了|有效|能用了|生效了|确认(?:可行|有效)|"
-    r"多谢|感谢|谢谢|可以关闭|\bthank|\b(?:it|that|this|now|everything) (?:all )?works\b|\bworks (?:now|again|for me|fine|"
+    r"正常了|解决了|已解决|好了|可以了|搞定|稳定(?:了|在)|没再(?:出现|报)|不再(?:出现|报)|恢复了|有效|能用了|"
+    r"生效了|确认(?:可行|有效)|"
+    r"多谢|感谢|谢谢|可以关闭|\bthank|\b(?:it|that|this|now|everything) (?:all )?works\b|\bworks (?:now|again|"
+    r"for me|fine|"
     r"like a charm)|\b(?:that|the \w+|this|it) (?:did (?:it|the trick)|was it|fixed|solved|worked|helped)|\bclosing\b|"
     r"\bcan confirm\b|\bconfirmed\b|\bsolved\b|\bfixed for me\b|you are right|\bperfect\b",
     re.IGNORECASE,
@@ -50,7 +53,8 @@ _REASON = re.compile(r"原因|因此|导致|所以|\bcause|because|therefore|\bh
 _BOLD_LEAD = re.compile(r"\*\*[^*\n]{1,60}\*\*\s?[:：]?\s?|[^，,。:：`]{1,20}[:：]\s?")
 _CLAUSE = re.compile(r"[^，；;]{1,400}[，；;]?")
 _CONDITION = re.compile(
-    r"如果|若|当|为了|对于|先|打开|进入|登录|时$|后$|之后|以后|\b(?:if|when|once|after|before|for|to|in order|as a|on)\b",
+    r"如果|若|当|为了|对于|先|打开|进入|登录|时$|后$|之后|以后|\b(?:if|when|once|after|before|for|to|in order|"
+    r"as a|on)\b",
     re.IGNORECASE,
 )
 _MARKER_ONLY = re.compile(r"^[\s>*#\-•\d.、)）]{0,20}")
@@ -211,7 +215,9 @@ def _from_timeline(section: Section) -> list[Line]:
     before, items, _ = list_items(section.body)
     if not items:
         return [line for line in before if is_problem(line.text)]
-    seen = [item for item in items if any(is_problem(line.text) for line in item) and not _SUSPECTED.search(item[0].text)]
+    seen = [
+        item for item in items if any(is_problem(line.text) for line in item) and not _SUSPECTED.search(item[0].text)
+    ]
     return [line for item in seen for line in item]
 
 

@@ -60,7 +60,8 @@ _WEAK = [
 ]  # fmt: skip
 _NOT_A_PROJECT = frozenset(
     (
-        "warning warnings failed runbook handbook guide manual howto incident incidents notes plan tips report outage review "
+        "warning warnings failed runbook handbook guide manual howto incident incidents notes plan tips "
+        "report outage review "
         "a a100 after all also an and answer api applies apr april article as at aug august before both bug build "
         "builds but by cannot cause common cpu cuda dec december dns docs dpo during each error error: errors "
         "every execution failed failure failures faq feb february fix fixes for friday from general gpu grpo h100 "

@@ -26,7 +26,8 @@ __all__ = [
 _ZH_CAUSE = (
     r"因为|由于|因此|原因(?:是|在于|有|如下|：|:|就|其实|很)|导致|造成|引起|引发|所致|源于|根源|归结|罪魁|多半是|"
     r"通常是|一般是|往往是|大多是|几乎都是|问题出在|初步判断|判断(?:是|为)|定位到|确认是|怀疑是|本质上|触发了|"
-    r"说一下为什么|为什么会|是.{0,30}(?:缘故|的锅|惹的祸)|意味着|说明.{0,20}(?:没有|不|未)|自然(?:就|会|慢|无法|不|只能|要)|难怪|怪不得|才发现|"
+    r"说一下为什么|为什么会|是.{0,30}(?:缘故|的锅|惹的祸)|意味着|说明.{0,20}(?:没有|不|未)|自然(?:就|会|慢|"
+    r"无法|不|只能|要)|难怪|怪不得|才发现|"
     r"(?:查|看|抓包|排查).{0,12}(?:后|才|之后)?发现"
 )
 _EN_CAUSE = (
@@ -42,11 +43,15 @@ _CAUSE = re.compile(_ZH_CAUSE + "|" + _EN_CAUSE, re.IGNORECASE)
 
 # What is always advice, and verbs that are advice unless they tell what was done (`删掉了`, `被移除`, `升级之后`).
 _ZH_ADVICE = (
-    r"(?:处理|解决|操作|修复|步骤|入手|方案|方法|调整)(?:如下|步骤)?[:：]\s{0,3}$|请(?!求)|即可|就行|就好|就可以|便可|搞定|只需|只要|解决(?:方法|办法|方案|：|:)|可以解决|得以解决|修复(?:方法|"
+    r"(?:处理|解决|操作|修复|步骤|入手|方案|方法|调整)(?:如下|步骤)?[:：]\s{0,3}$|请(?!求)|即可|就行|就好|"
+    r"就可以|便可|搞定|只需|只要|解决(?:方法|办法|方案|：|:)|"
+    r"可以解决|得以解决|修复(?:方法|"
     r"：|:)|建议|推荐|"
     r"应(?:当|该|将|把)|需要(?:将|把|在|先|手动|设置|安装|升级|确保)|先.{0,30}再|试试|确保|"
-    r"[把将][^，。；]{1,60}(?:改|设|换|加|降|调|写|放|迁|移|拷|提|删|装|限|配|指|传|转|拆|关|开|换|退|降|重)(?![进在成到入为出回掉]?了)|"
-    r"(?:^|[，,；;。]\s?|时|里|中)(?:先|再|然后|接着|最后|补|加|传|跑|敲|装|换|退|设|填|配)[^，。`]{0,8}`[^`\n]{1,200}`|"
+    r"[把将][^，。；]{1,60}(?:改|设|换|加|降|调|写|放|迁|移|拷|提|删|装|限|配|指|传|转|拆|关|开|换|退|降|"
+    r"重)(?![进在成到入为出回掉]?了)|"
+    r"(?:^|[，,；;。]\s?|时|里|中)(?:先|再|然后|接着|最后|补|加|传|跑|敲|装|换|退|设|填|"
+    r"配)[^，。`]{0,8}`[^`\n]{1,200}`|"
     r"使用.{1,40}(?:代替|替代|参数|选项)|用.{1,40}(?:代替|替代|重新)"
 )
 _ZH_VERB = (
@@ -63,7 +68,9 @@ _ZH_DO = (
 )
 # A clause that opens with the verb tells somebody to do it; elsewhere in it the verb may tell what something does.
 _ZH_TOLD = re.compile(
-    rf"(?:^[\W\d]{{0,8}}|[，,；;：:、]\s?|然后|再|并|先|接着|最后|可以|才能)(?:手动|重新|直接|统一|全部)?(?:{_ZH_VERB}|改|用(?![户的到了于来量时])|给|在.{{1,40}}(?:{_ZH_VERB}))"
+    rf"(?:^[\W\d]{{0,8}}|[，,；;：:、]\s?|然后|再|并|先|接着|最后|可以|才能)(?:手动|重新|直接|统一|"
+    rf"全部)?(?:{_ZH_VERB}|改|用(?![户的到了于来量时])|给|"
+    rf"在.{{1,40}}(?:{_ZH_VERB}))"
     r"(?![了的过后])"
 )
 _ZH_USE = re.compile(r"(?:^[\W\d]{0,8}|[，,；;]\s?)用(?![户的到了于来量时])")
@@ -73,19 +80,23 @@ _LEADS = (
         "cause",
         re.compile(
             r"^\W{0,4}(?:那么?|所以|但)?.{0,6}(?:为什么|为何|为啥|怎么会).{0,16}[？?]\W{0,3}$|"
-            r"^\W{0,4}.{0,12}(?:原因|道理|来龙去脉)(?:其实)?(?:很简单|如下|有[一二三两几]个|是这样的?|在这里|在此)\W{0,3}$|"
+            r"^\W{0,4}.{0,12}(?:原因|道理|来龙去脉)(?:其实)?(?:很简单|如下|有[一二三两几]个|是这样的?|在这里|"
+            r"在此)\W{0,3}$|"
             r"^\W{0,4}(?:so |but )?why (?:does|did|is|was|do|are|were|would)\b.{0,80}\?\W{0,2}$|"
-            r"^\W{0,4}(?:the (?:reason|cause|explanation) is simple|here(?: is|['’]s) (?:why|what (?:happened|happens|went wrong)))\W{0,3}$",
+            r"^\W{0,4}(?:the (?:reason|cause|explanation) is simple|here(?: is|['’]s) (?:why|what (?:happened|"
+            r"happens|went wrong)))\W{0,3}$",
             re.IGNORECASE,
         ),
     ),
     (
         "fix",
         re.compile(
-            r"^\W{0,4}.{0,6}(?:先说|说说|直接上|下面说|来看看?|直接给出?)?.{0,6}(?:怎么|如何)(?:弄好|搞定|解决|修好?|处理|办|恢复)(?:的|它|呢)?\W{0,3}$|"
+            r"^\W{0,4}.{0,6}(?:先说|说说|直接上|下面说|来看看?|直接给出?)?.{0,6}(?:怎么|如何)(?:弄好|搞定|"
+            r"解决|修好?|处理|办|恢复)(?:的|它|呢)?\W{0,3}$|"
             r"^\W{0,4}.{0,8}(?:解决|修复|处理)(?:办法|方法|方案|步骤|过程)?(?:很简单|如下|是这样的?)\W{0,3}$|"
             r"^\W{0,4}(?:here(?: is|['’]s) (?:how|what (?:fixed|worked|to do|i did|we did))\b.{0,50}|"
-            r"(?:the )?(?:fix|solution|cure|remedy) (?:is|was) (?:simple|easy|short|quick)|how (?:did|do) (?:i|we|you) (?:fix|solve) (?:it|this|that)\?)\W{0,3}$",
+            r"(?:the )?(?:fix|solution|cure|remedy) (?:is|was) (?:simple|easy|short|quick)|how (?:did|do) (?:i|"
+            r"we|you) (?:fix|solve) (?:it|this|that)\?)\W{0,3}$",
             re.IGNORECASE,
         ),
     ),
@@ -114,8 +125,10 @@ _EN_DO = re.compile(
     rf"a |an |your |to |--|all |both |from )|\bwith `[^`\n]{{1,200}}`.{{0,80}}\b(?:works|finishes|passes|runs|"
     rf"succeeds|starts|disappears|is gone)\b|"
     rf"\bma(?:de|kes) (?:it|them|the \w+) (?:go away|disappear|stop|work)|"
-    rf"\b(?:i|we) (?:also |then |finally |just |simply )?(?:re\w{{2,12}}ed|re-\w{{2,12}}|copied|applied|installed|wrote|ran|put|gave|"
-    rf"patched|fixed|cleared|deleted|dropped|turned|pointed|limited|split|merged|mounted|granted|allowed|opened|closed|told|"
+    rf"\b(?:i|we) (?:also |then |finally |just |simply )?(?:re\w{{2,12}}ed|re-\w{{2,12}}|copied|applied|"
+    rf"installed|wrote|ran|put|gave|"
+    rf"patched|fixed|cleared|deleted|dropped|turned|pointed|limited|split|merged|mounted|granted|allowed|opened|"
+    rf"closed|told|"
     rf"let|excluded|shortened|doubled|halved|capped|extended|"
     rf"set|raised|lowered|changed|added|removed|switched|upgraded|"
     rf"downgraded|replaced|rolled|disabled|enabled|moved|pinned|rebuilt|increased|reduced)\b|\bhelps\b|\bsolves\b|"
@@ -135,7 +148,8 @@ _REJECTED = re.compile(
 # `... made no difference, because the reason is elsewhere: ...`
 _CAUSE_AFTER = re.compile(r"\bbecause\b.{20}|因为.{10}", re.IGNORECASE)
 _PREVENTION = re.compile(
-    r"防止再|避免再|避免以后|避免今后|(?:^|[，,；。])\W{0,3}以后|今后|下次|日后|为了?(?:避免|防止)|预防|防患|长远来看|长期来看|平时|"
+    r"防止再|避免再|避免以后|避免今后|(?:^|[，,；。])\W{0,3}以后|今后|下次|日后|为了?(?:避免|防止)|预防|防患|"
+    r"长远来看|长期来看|平时|"
     r"怎么防止|如何防止|如何避免|"
     r"^\W{0,4}(?:to (?:prevent|avoid) (?:this|it|such|a|that|the same)|in (?:the )?future|next time|going forward|"
     r"for the future|long[- ]term|as a precaution|to keep it from)|"
@@ -144,7 +158,9 @@ _PREVENTION = re.compile(
 )
 _ASIDE = re.compile(
     r"^\W{0,4}(?:补充一下|补充[:：，,]|(?:再|最后|顺带|简单|多)(?:说|聊|讲|提|介绍)(?:一下|一句|两句|几句)?|"
-    r"(?:说|聊|讲)(?:一下|一说|一聊)?.{1,20}的(?:概念|原理|机制|背景)|顺便|顺带|另外说|题外话|值得一提|多说一句|科普|扩展一下|原理上|by the way|a (?:word|note|few words) (?:on|about)|some background|"
+    r"(?:说|聊|讲)(?:一下|一说|一聊)?.{1,20}的(?:概念|原理|机制|背景)|顺便|顺带|另外说|题外话|值得一提|"
+    r"多说一句|科普|扩展一下|原理上|by the way|a (?:word|"
+    r"note|few words) (?:on|about)|some background|"
     r"as an aside|for background|for the curious|btw|incidentally|side note|fun fact|for reference)",
     re.IGNORECASE,
 )
@@ -163,9 +179,11 @@ _UNRESOLVED = re.compile(
     re.IGNORECASE,
 )
 _PROBLEM = re.compile(
-    r"报错|错误|失败|异常(?!处理)|崩溃|卡住|卡死|停住|挂起|无响应|超时|中断|无法|(?<!能)不能|不了|不生效|未生效|失效|丢失|"
+    r"报错|错误|失败|异常(?!处理)|崩溃|卡住|卡死|停住|挂起|无响应|超时|中断|无法|(?<!能)不能|不了|不生效|"
+    r"未生效|失效|丢失|"
     r"泄漏|溢出|不足|闪退|退出|白屏|黑屏|花屏|乱码|为空|变空|空白|NaN|nan\b|为0|变慢|缓慢|很慢|不动|不变|"
-    r"停滞|延迟|积压|全是|全黑|全白|全绿|噪点|全为0|零分|恒为|反而|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|"
+    r"停滞|延迟|积压|全是|全黑|全白|全绿|噪点|全为0|零分|恒为|反而|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|"
+    r"被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|"
     r"丢包|断开|断连|异常地|反复重启|不停|没有反应|没有变化|没变|过大|过小|过长|过多|过低|过高|没反应|不收敛|"
     r"不释放|没有释放|纹丝不动|打不开|连不上|起不来|装不上|编译不过|过期|占满|飙升|越界|失真|截断|怎么回事|坏了|"
     r"不工作|不可用|不识别|没声音|没有声音|对不上|不显示|消失|漏|错位|倍|"
@@ -175,7 +193,8 @@ _PROBLEM = re.compile(
     r"doesn['’]t|won['’]t|not (?:working|found|starting|loading|responding|available|recogni[sz]ed|detected|"
     r"visible|defined|supported)|missing|\blost\b|disappear|denied|refused|timed? ?out|timeout|\bslow|killed|abort|"
     r"corrupt|invalid|unexpected|wrong|broken|\bfills? up\b|different from|\bdiffers?\b|nothing (?:moves|happens)|"
-    r"no longer|\bgone\b|no data|\bblank\b|\bblack\b|\bempty\b|garbage|garbled|leak|mismatch|out of memory|\boom\b|exit ?code|"
+    r"no longer|\bgone\b|no data|\bblank\b|\bblack\b|\bempty\b|garbage|garbled|leak|mismatch|out of memory|"
+    r"\boom\b|exit ?code|"
     r"segfault|panic|traceback|warning|deadlock|conflict|rejected|blocked|never (?:finish|end|return|start|"
     r"complete)|forever|no (?:output|response|progress)|not progressed|goes? to zero|stays at|duplicate|diverge|"
     r"twice|infinite|ignored|silently|refuses|fatal|too (?:slow|large|long|many)|unusable|drops?\b|dropped|vanish|"

@@ -159,8 +159,11 @@ def _drop_repeats(sections: list[Section], title: str, remarks: list[Remark]) ->
 
 
 _LESSON_AHEAD = re.compile(
-    r"(?:^|[.!?。！]\s?)(?:in this (?:post|article|guide|talk|chapter|tutorial|note),? (?:we|you|i)(?:['’]ll| will| are going to)? "
-    r"(?:look|learn|explore|walk|discuss|explain|build|see|cover|show|compare)|本(?:文|篇|节)(?:将|会|主要)?(?:介绍|讲解|带你|带大家|演示|对比|"
+    r"(?:^|[.!?。！]\s?)(?:in this (?:post|article|guide|talk|chapter|tutorial|note),? (?:we|you|i)(?:['’]ll|"
+    r" will| are going to)? "
+    r"(?:look|learn|explore|walk|discuss|explain|build|see|cover|show|compare)|本(?:文|篇|节)(?:将|会|"
+    r"主要)?(?:介绍|讲解|带你|"
+    r"带大家|演示|对比|"
     r"梳理.{0,10}用法))",
     re.IGNORECASE,
 )

@@ -21,7 +21,8 @@ __all__ = ["is_code", "reason_told", "sort_lines"]
 
 # The circumstances of an error rather than its reason.
 _SEEN = re.compile(
-    r"\b(?:seen|see|appears?|shows?|happens?|when|while|after|during|since|every|only|fails?|stops?|prints?|reported|you get)\b|"
+    r"\b(?:seen|see|appears?|shows?|happens?|when|while|after|during|since|every|only|fails?|stops?|prints?|"
+    r"reported|you get)\b|"
     r"时|后|出现|提示|报|发生|显示|遇到",
     re.IGNORECASE,
 )
@@ -94,9 +95,7 @@ def sort_lines(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                     sort = "fix" if mode == "answer" or draft.cause or acted else ""
                 if sort == "theory":
                     lead = sort
-                if lead == "cause" and not (sort == "fix" and is_advice(piece)):
-                    sort = "cause"
-                elif (
+                if (lead == "cause" and not (sort == "fix" and is_advice(piece))) or (
                     sort == "fix" and mode == "answer" and not acted and not is_advice(piece) and _advised(lines, line)
                 ):
                     sort = "cause"
