@@ -15,34 +15,12 @@ from .issues import Found
 from .items import list_items
 from .lines import Line
 from .prose import is_action, is_advice, is_cause, is_problem, is_unresolved, sentences, sort_of
+from .replies import USELESS, useful_replies
 from .sections import INLINE, Section
-from .sorting import is_code, reason_told, sort_lines
+from .sorting import reason_told, sort_lines
 
 __all__ = ["draft_of"]
 
-_USELESS = re.compile(
-    r"^\W{0,6}(?:don['’]t|do not) try\b|^\W{0,6}注意\W{0,3}(?:不要|切勿|请勿)|试过|没用|没有用|无效|"
-    r"没有(?:任何)?效果|没效果|不起作用|不管用|浪费时间|"
-    r"问题依旧|依然报错|依旧报错|无济于事|"
-    r"(?:did|does|do)(?: not|n['’]t) (?:help|fix|change anything|solve)|no difference|no effect|to no avail|in vain",
-    re.IGNORECASE,
-)
-_UNCHANGED = re.compile(
-    r"没有?(?:任何)?变化|没变化|一模一样|还是(?:不行|一样|这样|报错|老样子)|依旧|照旧|仍然(?:不行|报错|一样)|"
-    r"也不行|没改善|没有改善|"
-    r"\bno (?:change|luck|improvement)\b|\bsame (?:\w+ )?(?:result|error|output|thing|problem|behaviou?r|here|issue)\b|"
-    r"\bstill (?:the same|happens|fails|crashes|hangs|broken|see)|did that .{0,20}no\b|not a solution",
-    re.IGNORECASE,
-)
-_CURED = re.compile(
-    r"正常了|解决了|已解决|好了|可以了|搞定|稳定(?:了|在)|没再(?:出现|报)|不再(?:出现|报)|恢复了|有效|能用了|"
-    r"生效了|确认(?:可行|有效)|"
-    r"多谢|感谢|谢谢|可以关闭|\bthank|\b(?:it|that|this|now|everything) (?:all )?works\b|\bworks (?:now|again|"
-    r"for me|fine|"
-    r"like a charm)|\b(?:that|the \w+|this|it) (?:did (?:it|the trick)|was it|fixed|solved|worked|helped)|\bclosing\b|"
-    r"\bcan confirm\b|\bconfirmed\b|\bsolved\b|\bfixed for me\b|you are right|\bperfect\b",
-    re.IGNORECASE,
-)
 _SUSPECTED = re.compile(
     r"怀疑|猜测|判断|排除|回滚|重启|扩容|切换|切走|切到|恢复|发布|上线|修复|执行|没有改善|"
     r"\b(?:suspect|restart|roll(?:ed)? |rollback|revert|scale|raised|changed|recover|fixed|resolved|mitigat|deploy)",
@@ -71,7 +49,7 @@ def draft_of(issue: Found, remarks: list[Remark]) -> Draft:
     explicit = {section.role for part in issue.parts for section in part.walk()}
     backgrounds: list[Section] = []
     replies = [part for part in issue.parts if part.role == "reply"]
-    for part in _useful(replies):
+    for part in useful_replies(replies):
         sort_lines(part.body, draft, mode="answer")
     for part in issue.parts:
         if part.role in ("background", "impact", "summary", "progress") and not draft.cause and not draft.fix:
@@ -137,38 +115,12 @@ def _assign(
             _assign(child, role, draft, remarks, asked=asked, nested=True)
 
 
-def _useful(replies: Sequence[Section]) -> list[Section]:
-    """Replies that explain or cure; not questions back, thanks, or advice the next reply calls useless.
-
-    Once somebody says that it works now, only the advice just before counts, and what is said with the thanks.
-    """
-    texts = ["\n".join(line.text for line in reply.body if line.kind != "fence") for reply in replies]
-    useless = [_USELESS.search(text) is not None or _UNCHANGED.search(text) is not None for text in texts]
-    useful = []
-    for n, text in enumerate(texts):
-        asks = all(piece.strip().endswith(("?", "？")) for piece in sentences(text))
-        refused = (useless[n] and not is_cause(text)) or (n + 1 < len(texts) and useless[n + 1])
-        tells = any(is_cause(piece) or is_action(piece) for line in text.split("\n") for piece in sentences(line))
-        if not asks and not refused and (tells or any(map(is_code, replies[n].body))):
-            useful.append(n)
-    cured = [n for n, text in enumerate(texts) if n and _CURED.search(text) and not useless[n]]
-    if cured:
-        advice = [n for n in useful if n < cured[-1]][-1:]
-        useful = [n for n in useful if n in advice or (n == cured[-1] and _tells_more(texts[n]))]
-    return [replies[n] for n in useful]
-
-
-def _tells_more(thanks: str) -> bool:
-    """The thanks hold the cure or the reason, not only the news that it works."""
-    return "`" in thanks or any(is_cause(piece) for piece in sentences(thanks))
-
-
 def _without_useless(lines: Sequence[Line]) -> list[Line]:
     """A fix without the sentences that say a thing did not help."""
     kept: list[Line] = []
     for line in lines:
-        if line.kind in ("text", "heading") and _USELESS.search(line.text):
-            rest = "".join(piece for piece in sentences(line.text) if not _USELESS.search(piece))
+        if line.kind in ("text", "heading") and USELESS.search(line.text):
+            rest = "".join(piece for piece in sentences(line.text) if not USELESS.search(piece))
             if not _MARKER_ONLY.fullmatch(rest):
                 kept.append(Line(line.no, rest, line.kind, line.level))
             continue

@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .sayings import role_of_saying
 from .vocabulary import PHRASES_EN, PHRASES_ZH, TOPIC_WORDS_EN, TOPIC_WORDS_ZH
 
 __all__ = ["Label", "bare", "read_label", "role_of", "split_ordinal"]
@@ -108,56 +109,13 @@ def role_of(text: str) -> str:
         if role in ("fix", "cause"):
             return role
     roles = _cover_en(key) if key.isascii() else _cover_zh(key)
-    if not roles and (spoken := _by_pattern(key)):
+    if not roles and (spoken := role_of_saying(key)):
         return spoken
     if key.endswith(("问题", "错误")) and not roles & {"symptom", "cause", "fix", "analysis"}:
         return ""  # 硬件环境问题 names a problem, not an environment
     if "分析" in key and "fix" in roles:
         roles.add("cause")
     return _decide(roles)
-
-
-_IT = r"(?:it|this|that|these|they|them|those|things|the (?:problem|error|issue|failure|crash)s?)"
-_ASIDES = r"(?: (?:now|then|here|instead|about it|next|again|first|up|like|in \w+|on \w+)){0,2}"
-_PATTERNS = [
-    (role, re.compile(rf"(?:{pattern})\??"))
-    for role, pattern in (
-        ("fix", rf"(?:what|how) (?:to|(?:we|i|you)(?: can| should)?|did (?:we|i)|do (?:we|i)|can (?:we|i|you)) "
-                rf"(?:fix|solve|resolve|cure|repair|change|do|try|work around|recover|get out of|get rid of|"
-                rf"clear|handle)(?:ed|d)?"
-                rf"(?: {_IT})?{_ASIDES}|(?:getting|putting|setting|making) {_IT} (?:right|back|to work|work|working)"
-                rf"|the way out|ways? out|making it work|what (?:helps|helped|works|cured it|solves it)"),
-        ("cause", rf"why (?:does |did |is |are |do |was )?{_IT}(?: \w+){{0,3}}|what (?:is|was|lies|"
-                  rf"lay) behind {_IT}|what (?:really )?went on"
-                  rf"|where {_IT} (?:comes|came) from|behind the (?:error|failure|problem)|what (?:triggers|"
-                  rf"triggered|broke) {_IT}"),
-        ("cause", r"why (?:you(?:['’]re| are)?|we(?:['’]re| are)?|i) (?:see|saw|get|got|hit)\w*(?: \w+){0,3}"),
-        ("symptom", rf"(?:what|how) (?:you|we|i|users?|people|customers|operators)(?: \w+)? "
-                    rf"(?:see|saw|get|got|notice|noticed|observe|observed|experience|experienced|reported|"
-                    rf"ran into|hit|met)s?{_ASIDES}"
-                    rf"|how {_IT} (?:shows|looks|looked|appears|manifests|began|started){_ASIDES}"
-                    r"|(?:例子|样子|看到的现象|遇到的情况|出了什么(?:事|问题)|(?:故障|问题|报错)(?:长什么样|的样子))"),
-        ("prevention", rf"(?:how (?:to|we|you) |)(?:prevent|avoid|keep|stop)(?:ing)? {_IT}(?: \w+){{0,4}}|"
-                       rf"(?:so that )?{_IT} (?:never|not) (?:happens? )?again"
-                       r"|(?:如何|怎样|怎么)(?:避免|预防|防止).{0,8}|下次.{1,8}|以后怎么.{1,6}|"
-                       r"事后.{0,2}(?:改进|改善|动作)"),
-        ("theory", r"how (?:the |an? )?[\w\- ./]{2,40} works?|什么是.{1,16}|.{1,16}是(?:什么|如何工作的|"
-                   r"怎么工作的)|.{1,12}的?(?:工作)?(?:原理|机制)(?:简介|浅析|概述)?"),
-        ("fix", r"(?:最终|最后|后来|我们)?(?:是)?(?:如何|怎么|怎样|该怎么)(?:去|来)?(?:解决|修复|处理|弄好|"
-                r"搞定|办|改|修|应对|恢复|绕过|规避).{0,4}"
-                r"|(?:最终|最后)(?:的)?(?:办法|方案|做法|解决|处理).{0,4}"),
-        ("cause", r"(?:到底|究竟)?(?:是)?(?:为什么|为何|为啥|怎么)会?(?:这样|如此|出现|发生|报错|失败|变慢|"
-                  r"卡住).{0,4}|(?:问题|毛病|症结|错)(?:到底|究竟)?出在(?:哪里?|什么地方).{0,2}"),
-        ("diagnosis", r"(?:how (?:to|we|i|you can) )(?:check|confirm|diagnose|tell|detect|find|spot|"
-                      r"track down|trace)\w*(?: \w+){0,4}"
-                      r"|(?:如何|怎么|怎样)(?:确认|判断|定位|排查|查看|检查).{0,6}"),
-    )
-]  # fmt: skip
-
-
-def _by_pattern(key: str) -> str:
-    """The role of a heading that is a whole saying: `what we did about it`, `最后怎么解决的`."""
-    return next((role for role, pattern in _PATTERNS if pattern.fullmatch(key)), "")
 
 
 def _cover_zh(key: str) -> set[str]:

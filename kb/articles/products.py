@@ -40,9 +40,8 @@ PRODUCTS = frozenset(
 # Names of several words; a page that says one of them does not mean its first word alone.
 SPACED = (
     "Argo CD", "Argo Workflows", "Docker Compose", "Docker Desktop", "Git LFS", "GitHub Actions", "GitLab Runner",
-    "Home Assistant", "Hugging Face", "Open WebUI", "Spring Boot", "Spring Cloud", "Stable Diffusion "
-                                                                                   "WebUI", "Stable Diffusion", "Visual Studio",
-    "VS Code",
+    "Home Assistant", "Hugging Face", "Open WebUI", "Spring Boot", "Spring Cloud", "Stable Diffusion WebUI",
+    "Stable Diffusion", "Visual Studio", "VS Code",
 )  # fmt: skip
 
 # a tag is written in any case, and with marks for spaces

@@ -18,7 +18,6 @@ __all__ = [
     "is_problem",
     "is_question_only",
     "is_unresolved",
-    "lead_of",
     "sentences",
     "sort_of",
 ]
@@ -74,33 +73,6 @@ _ZH_TOLD = re.compile(
     r"(?![了的过后])"
 )
 _ZH_USE = re.compile(r"(?:^[\W\d]{0,8}|[，,；;]\s?)用(?![户的到了于来量时])")
-# A sentence that only says what the next ones are about.
-_LEADS = (
-    (
-        "cause",
-        re.compile(
-            r"^\W{0,4}(?:那么?|所以|但)?.{0,6}(?:为什么|为何|为啥|怎么会).{0,16}[？?]\W{0,3}$|"
-            r"^\W{0,4}.{0,12}(?:原因|道理|来龙去脉)(?:其实)?(?:很简单|如下|有[一二三两几]个|是这样的?|在这里|"
-            r"在此)\W{0,3}$|"
-            r"^\W{0,4}(?:so |but )?why (?:does|did|is|was|do|are|were|would)\b.{0,80}\?\W{0,2}$|"
-            r"^\W{0,4}(?:the (?:reason|cause|explanation) is simple|here(?: is|['’]s) (?:why|what (?:happened|"
-            r"happens|went wrong)))\W{0,3}$",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "fix",
-        re.compile(
-            r"^\W{0,4}.{0,6}(?:先说|说说|直接上|下面说|来看看?|直接给出?)?.{0,6}(?:怎么|如何)(?:弄好|搞定|"
-            r"解决|修好?|处理|办|恢复)(?:的|它|呢)?\W{0,3}$|"
-            r"^\W{0,4}.{0,8}(?:解决|修复|处理)(?:办法|方法|方案|步骤|过程)?(?:很简单|如下|是这样的?)\W{0,3}$|"
-            r"^\W{0,4}(?:here(?: is|['’]s) (?:how|what (?:fixed|worked|to do|i did|we did))\b.{0,50}|"
-            r"(?:the )?(?:fix|solution|cure|remedy) (?:is|was) (?:simple|easy|short|quick)|how (?:did|do) (?:i|"
-            r"we|you) (?:fix|solve) (?:it|this|that)\?)\W{0,3}$",
-            re.IGNORECASE,
-        ),
-    ),
-)
 _VERB = (
     r"add|adjust|allow|append|apply|ask|avoid|bind|build|bump|call|cast|change|check|choose|clean|clear|clone|"
     r"close|combine|commit|compile|configure|confirm|connect|convert|copy|create|cut|decrease|define|"
@@ -249,11 +221,6 @@ def is_advice(sentence: str) -> bool:
         or _ZH_TOLD.search(sentence) is not None
         or _EN_DO.search(sentence.strip()) is not None
     )
-
-
-def lead_of(sentence: str) -> str:
-    """ "cause" or "fix" when the sentence only announces it: `为什么会这样呢？`, `Here is how we fixed it.`"""
-    return next((role for role, lead in _LEADS if lead.search(sentence.strip())), "")
 
 
 def is_unresolved(sentence: str) -> bool:

@@ -18,7 +18,8 @@ from .kinds import REMARK_KINDS
 from .labels import role_of
 from .lines import Line
 from .prose import is_problem, is_question_only
-from .sections import KEY_ROLES, Section, build_tree, flat_sections
+from .sections import KEY_ROLES, Section, flat_sections
+from .tree import build_tree
 
 __all__ = ["page_tags", "read_any_form"]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from ..errorlines import is_error_line, opens_with_error
 from .headings import is_bare_heading, is_reply, question_or_answer, spoken
@@ -20,13 +19,24 @@ from .numbered import numbered_titles
 from .prose import is_action
 from .tables import read_table
 
-__all__ = ["INLINE", "KEY_ROLES", "Section", "build_tree", "flat_sections"]
+__all__ = [
+    "BARE_LABEL",
+    "BOLD_LABEL",
+    "INLINE",
+    "KEY_ROLES",
+    "NUMBERED",
+    "QUESTION",
+    "TITLE_ABOVE",
+    "TITLE_BELOW",
+    "Section",
+    "flat_sections",
+]
 
 KEY_ROLES = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis", "answer"))
 
 # Depth by kind; marked headings take 10 to 60.
 _REPLY = 15
-_TITLE_ABOVE, _BARE_LABEL, _TITLE_BELOW, _QUESTION, _NUMBERED, _BOLD_TITLE, _BOLD_LABEL, _ANSWER, INLINE = (
+TITLE_ABOVE, BARE_LABEL, TITLE_BELOW, QUESTION, NUMBERED, BOLD_TITLE, BOLD_LABEL, ANSWER, INLINE = (
     61, 63, 64, 65, 66, 67, 68, 75, 80,
 )  # fmt: skip
 
@@ -119,6 +129,9 @@ _NOT_INLINE = frozenset(
 )
 
 
+_ERROR_WORD = re.compile(r"^(?:error|exception|issue|failure|bug)\b")
+
+
 @dataclass(slots=True)
 class Section:
     level: int
@@ -155,11 +168,11 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
         elif line.kind == "table" or (line.kind == "text" and "|" in line.text):
             rows, stop = read_table(lines, n)
             for role, title, cell in rows:
-                section = Section(INLINE if role else _NUMBERED, role, title, cell, marked=False)
+                section = Section(INLINE if role else NUMBERED, role, title, cell, marked=False)
                 section.body = [cell] if role else []
                 sections.append(section)
             if rows:
-                sections.append(Section(_NUMBERED, "unread", "", None))
+                sections.append(Section(NUMBERED, "unread", "", None))
             else:
                 current.body += [row for row in lines[n:stop] if row.kind != "furniture"]
             n = stop
@@ -167,7 +180,7 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
             opened = _open(lines, n, current, plain=plain, titles=titles)
             if opened is None and current.role == "fix" and current.level == INLINE and _next_stage(lines, n):
                 opened = Section(INLINE, "symptom", "", line, body=[line], marked=False)
-            if opened is not None and opened.level == _TITLE_BELOW and not opened.role and _just_opened(current):
+            if opened is not None and opened.level == TITLE_BELOW and not opened.role and _just_opened(current):
                 opened = None
             if opened is None:
                 current.body.append(line)
@@ -204,7 +217,7 @@ def _just_opened(section: Section) -> bool:
     """A guessed title right under another title, or under a label of lists (环境, 参考), is its first line."""
     if section.body or section.role in ("symptom", "cause", "fix", "analysis", "cause+fix", "root", "faq"):
         return False
-    return section.level in (_TITLE_BELOW, _BARE_LABEL)
+    return section.level in (TITLE_BELOW, BARE_LABEL)
 
 
 def _open(lines: Sequence[Line], n: int, current: Section, *, plain: bool, titles: dict[int, str]) -> Section | None:
@@ -220,23 +233,23 @@ def _open(lines: Sequence[Line], n: int, current: Section, *, plain: bool, title
     if found:
         role, rest = found
         if role == "question":
-            return Section(_QUESTION, role, rest, line)
-        return Section(_ANSWER, role, "", line, body=_rest(line, rest))
+            return Section(QUESTION, role, rest, line)
+        return Section(ANSWER, role, "", line, body=_rest(line, rest))
     if n in titles:
-        return Section(_NUMBERED, "", titles[n], line)
+        return Section(NUMBERED, "", titles[n], line)
     bold = _BOLD_ONLY.fullmatch(text)
     if bold:
         return _from_bold(line, bold[1])
     label = read_label(text)
     if label is not None and label.role not in KEY_ROLES | {"topic"} and is_bare_heading(lines, n, plain=plain):
-        return Section(_BARE_LABEL, label.role, text.strip(), line)
+        return Section(BARE_LABEL, label.role, text.strip(), line)
     if label is not None:
         section = _from_label(lines, n, label.role, label.rest, current, plain=plain)
         if section is not None:
             return section
     if is_bare_heading(lines, n, plain=plain):
         role = role_of(text) or (label.role if label and label.role != "topic" else "")
-        return Section(_BARE_LABEL if role else _TITLE_BELOW, role, text.strip(), line)
+        return Section(BARE_LABEL if role else TITLE_BELOW, role, text.strip(), line)
     return None
 
 
@@ -261,15 +274,15 @@ def _from_bold(line: Line, inner: str) -> Section | None:
     text = inner.strip()
     role = role_of(text)
     if role:
-        return Section(_BOLD_LABEL, role, text, line)
+        return Section(BOLD_LABEL, role, text, line)
     label = read_label(text)
     if label is not None and label.role != "topic" and (label.role in ("fix", "cause") or not is_error_line(text)):
-        return Section(_BOLD_LABEL, label.role, text, line, body=_rest(line, label.rest))
+        return Section(BOLD_LABEL, label.role, text, line, body=_rest(line, label.rest))
     if label is not None and label.role == "topic":
-        return Section(_NUMBERED, "", label.rest or text, line)
+        return Section(NUMBERED, "", label.rest or text, line)
     if text.endswith(("。", "；", ".", "，", ",")):
         return None
-    return Section(_BOLD_TITLE, "", text.rstrip(":："), line)
+    return Section(BOLD_TITLE, "", text.rstrip(":："), line)
 
 
 def _from_label(
@@ -279,7 +292,7 @@ def _from_label(
     if role == "topic":
         if line.text.lstrip()[:1] in "-*•" or (not rest and not plain) or len(rest) > 120:
             return None
-        return Section(_NUMBERED, "", rest or line.text.strip(), line)
+        return Section(NUMBERED, "", rest or line.text.strip(), line)
     key = bare(re.split(r"[:：]", line.text.strip(" *>-•#【[「"), maxsplit=1)[0].rstrip("】]」*"))
     if (
         role not in _INLINE_ROLES
@@ -288,114 +301,11 @@ def _from_label(
     ):
         return None
     if not rest:
-        inside = line.text.startswith((" ", "-")) or current.level in (_QUESTION, _ANSWER, _BOLD_LABEL)
-        return Section(_BARE_LABEL if plain and not inside else _BOLD_LABEL, role, line.text.strip(), line)
+        inside = line.text.startswith((" ", "-")) or current.level in (QUESTION, ANSWER, BOLD_LABEL)
+        return Section(BARE_LABEL if plain and not inside else BOLD_LABEL, role, line.text.strip(), line)
     return Section(INLINE, role, "", line, body=_rest(line, rest), marked=False)
 
 
 def _rest(line: Line, rest: str) -> list[Line]:
     rest = rest.strip()
     return [Line(line.no, rest, "text")] if rest else []
-
-
-def build_tree(sections: list[Section], *, plain: bool) -> Section:
-    """Nest the sections by level; guessed titles go above or below guessed labels, by which comes first."""
-    if plain and _titles_hold_labels(sections):
-        for section in sections:
-            if (section.is_title and section.level in (_TITLE_BELOW, _NUMBERED)) or (
-                section.role not in KEY_ROLES and section.level == _BARE_LABEL and _closes_page(section.role)
-            ):
-                section.level = _TITLE_ABOVE
-        _share_last_fix(sections)
-    _ask(sections)
-    if plain:
-        _level_by_ordinal(sections)
-        _keep_in_questions(sections)
-    root = sections[0]
-    stack = [root]
-    for section in sections[1:]:
-        if section.role == "unread" and section.line is None:
-            # What follows a table belongs to the section the table stands in.
-            while len(stack) > 1 and stack[-1].level >= _NUMBERED:
-                stack.pop()
-            stack[-1].body += section.body
-            continue
-        if section.role == "reply":
-            while len(stack) > 1 and not _is_thread(stack):
-                stack.pop()
-            section.level = stack[-1].level + 1
-        while len(stack) > 1 and stack[-1].level >= section.level:
-            stack.pop()
-        stack[-1].children.append(section)
-        stack.append(section)
-    return root
-
-
-def _ask(sections: list[Section]) -> None:
-    """`**Question**` over a paragraph and `**Answer**` over the next: the paragraph is the question."""
-    for section, after in pairwise(sections):
-        lines = [n for n, line in enumerate(section.body) if line.kind == "text" and line.text.strip()]
-        if section.role == "symptom" and after.role == "answer" and section.marked and lines:
-            section.role, section.title = "question", section.body[lines[0]].text.strip()
-            section.body = section.body[lines[0] + 1 :]
-            after.level = max(after.level, section.level + 1)
-
-
-def _is_thread(stack: Sequence[Section]) -> bool:
-    """Replies belong to the title above them, not to the form the opening post was filled in by."""
-    section, parent = stack[-1], stack[-2]
-    return section.role == "" and not any(child.role in KEY_ROLES for child in parent.children)
-
-
-def _level_by_ordinal(sections: list[Section]) -> None:
-    """`一、问题描述 … 三、safetensors 格式`: one run of ordinals, one level."""
-    counted = [s for s in sections if s.line is not None and _CJK_ORDINAL.match(s.line.text.strip())]
-    if any(s.role in KEY_ROLES and s.level == _BARE_LABEL for s in counted):
-        for section in counted:
-            if section.level == _TITLE_BELOW:
-                section.level = _BARE_LABEL
-
-
-_ERROR_WORD = re.compile(r"^(?:error|exception|issue|failure|bug)\b")
-_CJK_ORDINAL = re.compile(r"[一二三四五六七八九十]{1,3}、")
-
-
-def _keep_in_questions(sections: list[Section]) -> None:
-    """`解决办法：` on a line of its own, inside an answer, does not end the question."""
-    asked = False
-    for section in sections[1:]:
-        asked = (
-            section.level == _QUESTION or (asked and section.level > _QUESTION) or (asked and section.role in KEY_ROLES)
-        )
-        if asked and section.level == _BARE_LABEL and section.title.endswith((":", "：")):
-            section.level = _BOLD_LABEL
-
-
-def _share_last_fix(sections: list[Section]) -> None:
-    """A fix after the last of several titles, none of which has its own, is for all of them."""
-    titles = [n for n, s in enumerate(sections) if s.level == _TITLE_ABOVE and s.is_title]
-    fixes = [n for n, s in enumerate(sections) if s.role in ("fix", "cause+fix", "symptom+fix")]
-    if len(titles) >= 2 and fixes and fixes[0] > titles[-1] and sections[fixes[0]].level == _BARE_LABEL:
-        for section in sections[fixes[0] :]:
-            if section.level == _BARE_LABEL:
-                section.level = _TITLE_ABOVE
-
-
-def _closes_page(role: str) -> bool:
-    return role in ("summary", "prevention", "related")
-
-
-def _titles_hold_labels(sections: list[Section]) -> bool:
-    """Do titles come with labels of their own (T s c f T s c f), or do labels hold titles (s T T f T T)?"""
-    bare_ones = [s for s in sections[1:] if s.level in (_BARE_LABEL, _TITLE_BELOW, _NUMBERED, INLINE)]
-    titles = [n for n, s in enumerate(bare_ones) if s.is_title]
-    if not titles:
-        return False
-    before = [s for s in bare_ones[: titles[0]] if s.role in KEY_ROLES and s.level == _BARE_LABEL]
-    if before:
-        return False
-    with_labels = 0
-    for place, n in enumerate(titles):
-        stop = titles[place + 1] if place + 1 < len(titles) else len(bare_ones)
-        with_labels += any(s.role in KEY_ROLES for s in bare_ones[n + 1 : stop])
-    return with_labels > 0

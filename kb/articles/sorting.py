@@ -14,7 +14,8 @@ from .draft import Draft, Part
 from .headings import looks_like_code
 from .items import list_items
 from .lines import Line
-from .prose import is_action, is_advice, is_cause, is_problem, lead_of, sentences, sort_of
+from .prose import is_action, is_advice, is_cause, is_problem, sentences, sort_of
+from .sayings import lead_of
 
 __all__ = ["is_code", "reason_told", "sort_lines"]
 
