@@ -61,6 +61,8 @@ def draft_of(issue: Found, remarks: list[Remark]) -> Draft:
         draft.errors = [issue.title.strip("` ")]
     if not draft.symptom and draft.title:
         draft.symptom = [Part(text=draft.title)]
+    if issue.cured and draft.cause and not draft.fix:
+        _part_cure(draft)
     _fill_cause(draft, issue)
     _drop_waiting(draft, remarks)
     return draft
@@ -113,6 +115,13 @@ def _assign(
             _assign(child, "cause" if role != "fix" else "theory", draft, remarks, asked=asked, nested=True)
         elif inner == "background" and role in ("fix", "symptom"):
             _assign(child, role, draft, remarks, asked=asked, nested=True)
+
+
+def _part_cure(draft: Draft) -> None:
+    """The last sentence of a cure that names no deed is how things are now: `The TTL is 15 minutes now.`"""
+    pieces = list(sentences(draft.cause[-1].render()))
+    draft.cause[-1:] = [Part(text="".join(pieces[:-1]).strip())] if len(pieces) > 1 else []
+    draft.fix.append(Part(text=pieces[-1].strip()))
 
 
 def _without_useless(lines: Sequence[Line]) -> list[Line]:

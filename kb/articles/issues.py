@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ..errorlines import opens_with_error
 from .items import list_items
 from .lines import Line
 from .pairing import pair, words_of
-from .prose import is_problem, is_question_only
+from .prose import is_action, is_problem, is_question_only
 from .sections import KEY_ROLES, Section
 
 __all__ = ["Found", "find_issues"]
@@ -45,6 +46,8 @@ class Found:
     """the title is a question or a complaint, and what follows may answer it"""
     tabled: bool = False
     """a row of a table of errors"""
+    cured: bool = False
+    """its last section is a cure, whatever its words"""
     answered: bool = False
     """it does: the page asks and answers"""
 
@@ -60,7 +63,7 @@ def _collect(node: Section, title: str) -> list[Found]:
     if not labels and not titles and any(child.role == "reply" for child in children):
         return [_thread(node, title, children)]
     if not labels:
-        return _from_titles(node, children)
+        return _sibling_trees(node, children) or _from_titles(node, children)
     paired = _paired(node, children, title)
     if paired:
         return paired
@@ -78,6 +81,23 @@ def _collect(node: Section, title: str) -> list[Found]:
     if inner and len(found) == 1 and not any(part.role in ("fix", "cause+fix", "symptom+fix") for part in labels):
         return inner
     return found + inner
+
+
+def _sibling_trees(node: Section, children: Sequence[Section]) -> list[Found]:
+    """Two sections with as many titles each, the first of them without cures: the second has the cures."""
+    trees = [child for child in children if child.is_title and len(child.children) >= 2]
+    trees = [tree for tree in trees if all(inner.is_title and not inner.children for inner in tree.children)]
+    for told, remedy in pairwise(trees):
+        left, right = told.children, remedy.children
+        cured = sum(any(map(is_action, _text(entry).split("\n"))) for entry in left)
+        wrong = sum(is_problem(entry.title + "\n" + _text(entry)) for entry in left)
+        if len(left) == len(right) and cured * 2 <= len(left) and wrong:
+            remedies = Section(remedy.level, "cause+fix", remedy.title, remedy.line, [], right)
+            found = _pair_up(node, told, left, [remedies])
+            for issue in found:
+                issue.cured = True
+            return found
+    return []
 
 
 def _thread(node: Section, title: str, replies: list[Section]) -> Found:

@@ -21,6 +21,7 @@ _NUMBER = re.compile(
 _BULLET = re.compile(r"^(\s{0,3})[-*+•]\s{1,4}(?=\S)")
 _STRONG = re.compile(r"^(?:\*\*|__|`|\"|“)(.{3,400}?)(?:\*\*|__|`|\"|”)[。.:：;；?？]?$")
 _BOLD_LEAD = re.compile(r"^\*\*([^*\n]{3,300})\*\*(?![^\n]{0,3}[:：])[^\n]{0,60}$")
+_BOLD_HEAD = re.compile(r"^\*\*[^*\n:：]{3,200}\*\*\s?[^\s*:：][^*:：]{0,30}$")
 _KEY = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis"))
 
 
@@ -31,7 +32,9 @@ def numbered_titles(lines: Sequence[Line]) -> dict[int, str]:
     for n in range(len(lines) + 1):
         if n == len(lines) or lines[n].kind == "heading":
             if n - start > 1:
-                titles |= _in_run(lines, start, n, _NUMBER) or _bold_bullets(lines, start, n)
+                titles |= (
+                    _in_run(lines, start, n, _NUMBER) or _bold_bullets(lines, start, n) or _bold_heads(lines, start, n)
+                )
             start = n + 1
     return titles
 
@@ -71,6 +74,17 @@ def _bold_bullets(lines: Sequence[Line], start: int, stop: int) -> dict[int, str
             titles[n] = text.replace("**", "").strip("*_ ")
             told += is_error_line(strong[1]) or bool(quoted_errors(text)) or is_error_line(text)
     return titles if len(titles) >= 2 and told else {}
+
+
+def _bold_heads(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
+    """`**Title** (#12)` on a line of its own after a gap; titles, all of them, when labels follow two."""
+    places = [
+        n
+        for n in range(start, stop)
+        if lines[n].kind == "text" and _BOLD_HEAD.match(lines[n].text) and (n == 0 or lines[n - 1].kind == "blank")
+    ]
+    labelled = sum(n + 1 < stop and _label_role(lines[n + 1]) in _KEY for n in places)
+    return {n: lines[n].text.replace("**", "").strip() for n in places} if labelled >= 2 else {}
 
 
 def _label_role(line: Line) -> str:

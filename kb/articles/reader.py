@@ -19,6 +19,7 @@ from .labels import role_of
 from .lines import Line
 from .prose import is_problem, is_question_only
 from .sections import KEY_ROLES, Section, flat_sections
+from .shapes import name_labels
 from .tree import build_tree
 
 __all__ = ["page_tags", "read_any_form"]
@@ -84,6 +85,7 @@ def read_any_form(lines: list[Line], *, front_title: str = "") -> tuple[str, lis
     remarks = [Remark(line.no, "furniture", line.text.strip()) for line in lines if line.kind == "furniture"]
     catalogue = _is_catalogue(lines)
     title, lines = _take_title(lines, front_title, plain=plain)
+    name_labels(lines)
     sections = flat_sections(lines, plain=plain)
     sections = _drop_repeats(sections, title, remarks)
     root = build_tree(sections, plain=plain)
@@ -203,7 +205,9 @@ def _is_record(issue: Found, draft: Draft) -> bool:
     if is_question_only(draft.title) and issue.asked and not issue.tabled:
         return False
     complaint = issue.head is not None and issue.head.role == "question" and not _ASKS.search(draft.title)
-    wrong = issue.tabled or complaint or bool(draft.errors) or is_problem(draft.title) or is_problem(symptom)
+    wrong = (
+        issue.tabled or issue.cured or complaint or bool(draft.errors) or is_problem(draft.title) or is_problem(symptom)
+    )
     if not wrong and not {"symptom", "cause", "fix"} <= labelled:
         return False
     if issue.parts:
