@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..errorlines import has_error
 from ..records import Remark
 from .clean import clean
-from .draft import Draft
+from .draft import Draft, slice_of
 from .errors import errors_in
 from .fields import draft_of
 from .furniture import mark_furniture
@@ -230,7 +230,7 @@ def _is_labelled(issue: Found) -> bool:
 def _remark_rest(
     sections: Sequence[Section], issues: Sequence[Found], drafts: Sequence[Draft], remarks: list[Remark]
 ) -> None:
-    """Every heading that is in no record is told of: as a title, as a label, or inside a field."""
+    """Every heading in no record is told of, with the text under it: as a title, as a label, or inside a field."""
     used = {line.no for d in drafts for parts in (d.symptom, d.cause, d.fix) for part in parts for line in part.lines}
     used |= {issue.head.line.no for issue in issues if issue.head is not None and issue.head.line is not None}
     for issue in issues:
@@ -242,4 +242,6 @@ def _remark_rest(
         if line is None or not section.marked or line.no in used or line.no in told:
             continue
         kind = section.role if section.role in REMARK_KINDS else "not-an-issue"
-        remarks.append(Remark(line.no, kind, section.title or line.text.strip()))
+        title = section.title or line.text.strip()
+        passed = slice_of([part for part in section.body if part.no not in used and part.no != line.no])
+        remarks.append(Remark(line.no, kind, f"{title}\n{passed}" if passed else title))
