@@ -108,7 +108,7 @@ def name_project(
         or known
         or _match(_TITLES, body[:12])
         or _product("\n".join(body))
-        or _product(whole)
+        or _product(unicodedata.normalize("NFKC", whole))
         or _leading_word(title)
     )
 

@@ -12,7 +12,7 @@ from .draft import Draft, slice_of
 from .errors import errors_in
 from .fields import draft_of
 from .furniture import mark_furniture
-from .headings import looks_like_code, unmark_commands
+from .headings import looks_like_code, question_or_answer, unmark_commands
 from .issues import Found, find_issues
 from .kinds import REMARK_KINDS
 from .labels import role_of
@@ -141,6 +141,7 @@ def _take_title(lines: list[Line], front_title: str, *, plain: bool) -> tuple[st
         plain
         and line.kind in ("text", "code")
         and not role_of(line.text)
+        and question_or_answer(line.text) is None
         and len(line.text) <= 160
         and line.text.strip()[-1] not in "。；;，,"
     ):
