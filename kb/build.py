@@ -24,7 +24,7 @@ from kb import snapshot, store_faiss
 from kb.arrays import Array
 from kb.articles import MAX_BYTES, parse
 from kb.bm25 import Bag, bag
-from kb.encoders import Encoder, open_encoder, probe
+from kb.encoders import Encoder, open_encoder, probe, surprise
 from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
 from kb.passages import lexical_text, views
 from kb.records import Article, IssueRecord
@@ -289,6 +289,7 @@ def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, f
         views=np.concatenate(groups) if groups else np.zeros((0, encoder.dim), np.float32),
         view_rows=np.repeat(np.arange(len(records), dtype=np.int32), [len(group) for group in groups]),
         han=han,
+        surprise=surprise,
         articles=[(path, sha, len(part.records)) for path, sha, part in kept],
         manifest={"kb": kb.__version__, "code": code(), "encoder": _identity(encoder), "folder": folder},
     )

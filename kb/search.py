@@ -146,16 +146,16 @@ class KnowledgeBase:
 
     def _hits(self, query: Query, k: int, rows: Array | None, lang: Lang | None) -> list[Hit]:
         store = self._store
-        said = "\n".join((*query.signatures, query.prose))
-        terms = _telling_terms(store, said)
-        frames = _telling_terms(store, query.context)
+        parts = dict.fromkeys(("\n".join((*query.signatures, query.prose)), "\n".join(query.signatures)))
+        said = [_telling(store, part) for part in parts if part] or [{}]
+        terms, frames = list(said[0]), list(_telling(store, query.context))
         vectors = np.nan_to_num(self._encoder.encode(_question_views(query), kind="query"), posinf=0, neginf=0)
         near = store.dense(vectors, _CANDIDATES, rows)
         alike = store.lexical([*terms, *(term for term in frames if term not in set(terms))], _CANDIDATES, rows)
         candidates = sorted({*near.rows, *alike.rows})
         if not candidates:
             return []
-        evidence = self._evidence(query, candidates, vectors, terms, frames)
+        evidence = self._evidence(query, candidates, vectors, said, frames)
         scores = [ranking.score(one) for one in evidence]
         best: dict[int, int] = {}  # issue number -> its best candidate
         numbers = store.issue_of(candidates)
@@ -180,23 +180,37 @@ class KnowledgeBase:
         return hits
 
     def _evidence(
-        self, query: Query, rows: Sequence[int], vectors: Array, terms: Sequence[str], frames: Sequence[str]
+        self,
+        query: Query,
+        rows: Sequence[int],
+        vectors: Array,
+        said: Sequence[dict[str, float]],
+        frames: Sequence[str],
     ) -> list[Evidence]:
+        """`said`: terms and shares of the whole question, then of its error lines alone: the better of the two counts,
+        for a log holds lines that have nothing to do with its failure."""
         store = self._store
         dense = np.clip(store.cosines(vectors, rows), 0, 1)
-        weights, idf = store.weights(terms, rows), store.idf(terms)
-        unseen = float(store.idf([""])[0])
-        covered = ranking.coverage(weights, idf, unseen)
-        lexical = weights.sum(axis=1) / (idf.sum() + unseen)
-        context = ranking.coverage(store.weights(frames, rows), store.idf(frames), unseen)
+        terms = list(said[0])
+        column = {term: i for i, term in enumerate(terms)}
+        weights, tells = store.weights(terms, rows), store.information(terms)
+        unseen = float(store.information([""])[0])
+        covered = lexical = np.zeros(len(rows), np.float32)
+        for part in said:
+            columns = [column[term] for term in part if term in column]
+            share = np.fromiter((part[terms[i]] for i in columns), np.float32, len(columns))
+            covered = np.maximum(covered, ranking.coverage(weights[:, columns], tells[columns] * share, unseen))
+            total = float((tells[columns] * share).sum()) + unseen
+            lexical = np.maximum(lexical, (weights[:, columns] * share).sum(axis=1) / total)
+        context = ranking.coverage(store.weights(frames, rows), store.information(frames), unseen)
         lines = [store.tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
         # Reading a record costs more than all else here: only what the other evidence already speaks for.
         promising = np.argsort(-(dense + covered), kind="stable")[:_CLOSE_LOOK].tolist()
         close = [0.0] * len(rows)
         for i in promising:
             close[i] = ranking.closeness(lines, self._error_terms(rows[i]))
-        columns = zip(dense.tolist(), lexical.tolist(), covered.tolist(), context.tolist(), close, strict=True)
-        return [Evidence(*column) for column in columns]
+        each = zip(dense.tolist(), lexical.tolist(), covered.tolist(), context.tolist(), close, strict=True)
+        return [Evidence(*one) for one in each]
 
     def _error_terms(self, row: int) -> list[list[str]]:
         """The error lines of a record as masked terms; kept, for the same few records are near to many questions."""
@@ -211,7 +225,7 @@ class KnowledgeBase:
     def _matched(self, query: Query, row: int, terms: Sequence[str]) -> tuple[str, ...]:
         """The record's error lines that the question repeats, then the shared terms that tell most."""
         store = self._store
-        asked = _spaced(store.tokenise(query.text[:4000]))
+        asked = _spaced(store.tokenise("\n".join((*query.signatures, query.prose))))
         whole: list[str] = []
         said = ""
         for line in sorted(store.records([row])[0].errors, key=len, reverse=True):
@@ -230,13 +244,13 @@ def _spaced(terms: Sequence[str]) -> str:
     return "".join(f" {term} " for term in terms)
 
 
-def _telling_terms(store: Store, text: str) -> list[str]:
-    """The distinct terms of `text`; of a long one those with the highest idf."""
-    terms = list(dict.fromkeys(store.tokenise(text))) if text else []
+def _telling(store: Store, text: str) -> dict[str, float]:
+    """The distinct terms of `text` and their shares; of a long one those that tell most."""
+    terms = store.shares(text) if text else {}
     if len(terms) > _MAX_TERMS:
-        idf = store.idf(terms)
-        keep = np.sort(np.argsort(-idf, kind="stable")[:_MAX_TERMS])
-        terms = [terms[i] for i in keep]
+        tells = store.information(list(terms))
+        keep = set(np.argsort(-tells, kind="stable")[:_MAX_TERMS].tolist())
+        terms = {term: share for i, (term, share) in enumerate(terms.items()) if i in keep}
     return terms
 
 

@@ -8,16 +8,19 @@ traceback ends in the exception that stopped the program; frames keep their file
 from __future__ import annotations
 
 import re
+from collections import deque
 
 from kb.errors import QueryError
-from kb.records import Query
-from kb.text import clean, detect_lang
+from kb.records import Lang, Query
+from kb.text import HAN_CHAR, clean
 
 __all__ = ["MAX_QUERY_CHARS", "mask", "read", "strip_prefix"]
 
-# A longer text, and a longer line, keeps its first and last half of this: tracebacks end in what matters.
+# A longer text, and a longer line, keeps its first and last half of this: tracebacks end in what matters. Of a longer
+# text the lines between that speak of failure stay, too.
 MAX_QUERY_CHARS = 1 << 16
 MAX_LINE_CHARS = 2000
+MAX_MIDDLE_LINES = 200  # of those between the ends that speak of failure, the last ones
 MAX_SIGNATURES = 5
 
 _ANSI = re.compile(
@@ -25,10 +28,12 @@ _ANSI = re.compile(
 )
 _PREFIX = re.compile(
     r"\s*(?:"
-    r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.,\d]{0,10}Z?\]?:?"  # 2025-02-25 11:20:18,100
+    r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.,\d]{0,10}(?:Z|[+-]\d\d:?\d\d)?\]?:?"  # 2025-02-25T11:20:18+00:00
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,60} [\w./-]{1,60}(?:\[\d{1,9}\])?:"  # Feb 25 11:20:18 node7 x[88]:
     r"|\[?\d\d:\d\d:\d\d[.,\d]{0,10}\]?"  # 11:20:18
     r"|[IWEF]\d{4} \d\d:\d\d:\d\d[.\d]{0,10}(?: \d{1,9})?(?: [\w./-]{1,120}:\d{1,6}\])?"  # E0225 11:20:18 9 run.py:7]
-    r"|\[(?:rank|Rank) ?\d{1,5}\]:?|\[\d{1,5}\]:|(?:worker|rank|node)[-_ ]?\d{1,5}:"  # [rank3]: worker-1:
+    r"|\[(?:rank|Rank|default) ?\d{1,5}\]:?|\[\d{1,5}\]:|(?:worker|rank|node)[-_ ]?\d{1,5}:"  # [rank3]: worker-1:
+    r"|\[\d{1,5},\d{1,5}\]<std(?:out|err)>:|\d{1,5}: (?=\S)"  # mpirun: [1,3]<stderr>: srun --label: 3:
     r"|\([\w.-]{1,40} (?:pid|rank|TP|PP)=?[^()]{1,60}\)"  # (VllmWorker pid=88)
     r"|\[(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL)(?:\|[^\]]{1,120})?\]"  # [INFO|trainer.py:2452]
     r"|(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL)(?=[ :]\s*(?:\d\d-\d\d|\[|\())[: ]"  # ERROR 02-25 ...
@@ -42,6 +47,13 @@ _FRAME = re.compile(r'\s*File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,80}))?')
 _TRACEBACK = re.compile(
     r"(?:Exception Group )?Traceback \(most recent call last\)"
     r"|During handling of the above exception|The above exception was the direct cause"
+)
+# What launchers and interpreters say around every failure: it tells which one only where nothing else does.
+_AROUND = re.compile(
+    r"Sending process \d{1,9} closing signal|Killing subprocess|.{0,200}ChildFailedError|[=\-*]{8,}|Failures:"
+    r"|Root Cause|<NO_OTHER_FAILURES>|\[\d{1,4}\]:$|(?:time|host|rank|exitcode|error_file|traceback) {1,8}:"
+    r"|failed \(exitcode: -?\d{1,5}\)|.{0,200}exits with return code|.{0,200}Warning:|warnings\.warn\("
+    r"|.{0,80}process group has NOT been destroyed"
 )
 _PROGRESS = re.compile(r"\d{1,3}%\s?\||\d(?:\.\d+)?\s?(?:it/s|s/it)\b|[\u2580-\u259f]{3}")
 _FAILURE_WORD = re.compile(
@@ -57,7 +69,7 @@ _MASKS = (
 
 def read(text: str) -> Query:
     """Raises QueryError for a text without a single letter or digit. Time is linear in the text."""
-    cut = clean(_ANSI.sub("", _ends(text, MAX_QUERY_CHARS, "\n")))
+    cut = clean(_ANSI.sub("", _telling(text)))
     if not any(char.isalnum() for char in cut):
         raise QueryError(
             "there is nothing to look for in this question", hint="paste an error message or describe the problem"
@@ -67,7 +79,7 @@ def read(text: str) -> Query:
     lines = [line for line in lines if line.strip()]
     if len(lines) == 1:
         line = strip_prefix(lines[0])
-        return Query(text, detect_lang(line), (line,) if _FAILURE_WORD.search(line) else (), line, "")
+        return Query(text, _lang(line), (line,) if _FAILURE_WORD.search(line) else (), line, "")
     return _read_log(text, lines)
 
 
@@ -77,6 +89,7 @@ def _read_log(text: str, lines: list[str]) -> Query:
     errors: dict[str, str] = {}  # masked form -> the line, so that eight ranks count once
     prose: dict[str, str] = {}
     context: dict[str, str] = {}
+    around: dict[str, str] = {}
     in_traceback = False
     for raw in lines:
         line = strip_prefix(raw)
@@ -90,6 +103,9 @@ def _read_log(text: str, lines: list[str]) -> Query:
             in_traceback = True
         elif in_traceback and line[:1].isspace():
             context.setdefault(line.strip(), line.strip())
+        elif _AROUND.match(line.lstrip()):
+            in_traceback = False
+            around[mask(line)] = line.strip()
         elif is_error_line(line):
             in_traceback = False
             key = mask(line)
@@ -98,10 +114,29 @@ def _read_log(text: str, lines: list[str]) -> Query:
         else:
             in_traceback = False
             prose.setdefault(mask(line), line.strip())
-    signatures = tuple(reversed(errors.values()))[:MAX_SIGNATURES]
+    signatures = tuple(reversed((errors or around).values()))[:MAX_SIGNATURES]
     words = "\n".join(prose.values())
-    # Only what a person wrote tells the language; a log is English on every machine.
-    return Query(text, detect_lang(words), signatures, words, "\n".join(context.values()))
+    return Query(text, _lang(words), signatures, words, "\n".join(context.values()))
+
+
+def _lang(words: str) -> Lang:
+    """Programs print English on every machine: one Chinese character tells that a Chinese reader asks."""
+    return "zh" if HAN_CHAR.search(words) else "en"
+
+
+def _telling(text: str) -> str:
+    """All of a text of usual length; of a longer one both ends, and between them the lines that speak of failure."""
+    if len(text) <= MAX_QUERY_CHARS:
+        return text
+    half = MAX_QUERY_CHARS // 2
+    lines: deque[str] = deque(maxlen=MAX_MIDDLE_LINES)
+    at = half
+    while found := _FAILURE_WORD.search(text, at, len(text) - half):
+        first = text.rfind("\n", max(0, found.start() - MAX_LINE_CHARS), found.start()) + 1
+        at = text.find("\n", found.end(), found.end() + MAX_LINE_CHARS)
+        at = at if at >= 0 else found.end() + MAX_LINE_CHARS
+        lines.append(text[max(first, found.start() - MAX_LINE_CHARS) : at])
+    return "\n".join((text[:half], *lines, text[-half:]))
 
 
 def _ends(text: str, most: int, between: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,6 +28,8 @@ class Batch:
     """(views,) int32: the record each view belongs to, ascending"""
     han: dict[str, float]
     """Chinese terms -> log probability, by which questions are segmented as the records were"""
+    surprise: Callable[[Sequence[str]], Sequence[float]]
+    """how rare words are in text of this kind, -ln p"""
     articles: Sequence[tuple[str, str, int]]
     """path, sha256 of the article's bytes, number of records; sorted by path"""
     manifest: dict[str, Any]
@@ -66,11 +68,15 @@ class Store(Protocol):
     def tokenise(self, text: str) -> list[str]:
         """The terms of a question, segmented as the records were."""
 
-    def idf(self, terms: Sequence[str]) -> Array:
-        """(len(terms),) float32."""
+    def shares(self, text: str) -> dict[str, float]:
+        """The distinct terms of a question, each with the share of a word that it is."""
+
+    def information(self, terms: Sequence[str]) -> Array:
+        """(len(terms),) float32: what a term tells about which issue is meant: its idf in this base, lowered where it
+        is common in technical text anyway. A term that no record has tells most."""
 
     def weights(self, terms: Sequence[str], rows: Sequence[int]) -> Array:
-        """(len(rows), len(terms)) float32: the BM25 weight of each term in each row."""
+        """(len(rows), len(terms)) float32: the BM25 weight of each term in each row, lowered like `information`."""
 
     def issue_of(self, rows: Sequence[int]) -> list[int]:
         """For each row a number that the tellings of one issue share."""

@@ -24,9 +24,13 @@ from kb.bm25 import Postings, weigh
 from kb.errors import IndexCorrupt
 from kb.records import IssueRecord, Lang, Ranking
 from kb.store import Batch, rank
-from kb.text import Segmenter, clean, tokenise
+from kb.text import Segmenter, clean, shares, tokenise
 
 __all__ = ["FaissStore", "publish"]
+
+# -ln p in technical text: `error` and `type` are at 6, `list` 7, `cuda` and `checkpoint` 9, `deque` 11, `sigfpe` 14.
+COMMON, RARE = 5.0, 11.0
+LEAST = 0.15  # of its idf, what the most common word still tells
 
 _LANGS: tuple[Lang, ...] = ("en", "zh")
 _ATTEMPTS = 5  # how often an index may be replaced under a reader that is just opening it
@@ -52,7 +56,7 @@ def publish(folder: Path, batch: Batch) -> str:
                 "digests": np.frombuffer(digests, np.uint8).reshape(-1, 8),
                 "issue": np.fromiter((issues[r.issue] for r in batch.records), np.int32, len(lines)),
                 "lang": np.fromiter((_LANGS.index(r.lang) for r in batch.records), np.int32, len(lines)),
-                "about": np.array(about, np.int32).reshape(-1, 2),  # (row, number of a name in the manifest's subjects)
+                "about": np.array(about, np.int32).reshape(-1, 2),  # row, number of a name among the subjects
             }
         ),
         "dense.safetensors": dump({"views": batch.views, "rows": batch.view_rows.astype(np.int32)}),
@@ -60,6 +64,9 @@ def publish(folder: Path, batch: Batch) -> str:
             {
                 "terms": np.frombuffer("\n".join(postings.terms).encode("utf-8"), np.uint8),
                 "log_p": log_p,
+                "rarity": np.clip(
+                    (np.array(batch.surprise(postings.terms)) - COMMON) / (RARE - COMMON), LEAST, 1
+                ).astype(np.float32),
                 "starts": postings.starts,
                 "rows": postings.rows,
                 "counts": postings.counts,
@@ -132,7 +139,7 @@ class FaissStore:
             lexical["idf"],
             self.size,
         )
-        self._log_p = lexical["log_p"]
+        self._log_p, self._rarity = lexical["log_p"], lexical["rarity"]
         self._check()
 
     def _check(self) -> None:
@@ -146,7 +153,7 @@ class FaissStore:
             and self._views.ndim == 2
             and self._view_rows.shape == (len(self._views),)
             and len(p.starts) == len(p.terms) + 1
-            and len(self._log_p) == len(p.idf) == len(p.terms)
+            and len(self._log_p) == len(self._rarity) == len(p.idf) == len(p.terms)
             and len(p.rows) == len(p.counts) == len(p.weights) == (p.starts[-1] if len(p.starts) else 0)
             and (not len(self._view_rows) or 0 <= self._view_rows.min() <= self._view_rows.max() < n)
             and (not len(p.rows) or 0 <= p.rows.min() <= p.rows.max() < n)
@@ -235,8 +242,16 @@ class FaissStore:
         text = clean(text)
         return tokenise(text, Segmenter.over(self._postings.terms, self._log_p, text))
 
-    def idf(self, terms: Sequence[str]) -> Array:
-        return np.fromiter((self._postings.idf_of(term) for term in terms), np.float32, len(terms))
+    def shares(self, text: str) -> dict[str, float]:
+        text = clean(text)
+        return shares(text, Segmenter.over(self._postings.terms, self._log_p, text))
+
+    def information(self, terms: Sequence[str]) -> Array:
+        return np.fromiter((self._information_of(term) for term in terms), np.float32, len(terms))
+
+    def _information_of(self, term: str) -> float:
+        number = self._postings.find(term)
+        return self._postings.idf_of(term) * (1.0 if number < 0 else float(self._rarity[number]))
 
     def weights(self, terms: Sequence[str], rows: Sequence[int]) -> Array:
         p = self._postings
@@ -248,7 +263,7 @@ class FaissStore:
             span = slice(p.starts[number], p.starts[number + 1])
             there = p.rows[span]
             at = np.minimum(np.searchsorted(there, wanted), len(there) - 1)
-            found[:, column] = np.where(there[at] == wanted, p.weights[span][at], 0)
+            found[:, column] = np.where(there[at] == wanted, p.weights[span][at] * self._rarity[number], 0)
         return found
 
     def issue_of(self, rows: Sequence[int]) -> list[int]:

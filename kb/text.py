@@ -13,7 +13,7 @@ import math
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from kb.arrays import Array
 
-__all__ = ["Segmenter", "clean", "detect_lang", "dictionary_for", "tokenise"]
+__all__ = ["HAN_CHAR", "Segmenter", "clean", "detect_lang", "dictionary_for", "shares", "tokenise"]
 
 HAN = "\u4e00-\u9fd5"  # jieba's own range
 MAX_TOKEN_CHARS = 64  # longer runs of letters are hashes and base64, not words
 
-_HAN_CHAR = re.compile(f"[{HAN}]")
+HAN_CHAR = re.compile(f"[{HAN}]")
 _TOKEN = re.compile(rf"[vV]?[0-9]+(?:\.[0-9]+)+|[{HAN}]+|[^\W{HAN}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ALNUM = re.compile(r"[0-9]+|[^\W\d_]+")
@@ -63,7 +63,7 @@ def clean(text: str) -> str:
 
 def detect_lang(text: str) -> Literal["en", "zh"]:
     """ "zh" when Han characters are at least a fifth of the words, counting two characters as one word."""
-    han = len(_HAN_CHAR.findall(text))
+    han = len(HAN_CHAR.findall(text))
     return "zh" if han >= 2 and han / 2 >= 0.2 * (han / 2 + len(_LATIN_WORD.findall(text))) else "en"
 
 
@@ -87,7 +87,7 @@ class Segmenter:
         """The segmenter for `text` over a sorted vocabulary: takes from it only words that begin with a character of
         `text`, by bisection."""
         known: dict[str, float] = {}
-        for char in set(_HAN_CHAR.findall(text)):
+        for char in set(HAN_CHAR.findall(text)):
             first, last = bisect_left(terms, char), bisect_left(terms, chr(ord(char) + 1))
             known.update((terms[i], float(log_p[i])) for i in range(first, last))
         return cls(known)
@@ -138,7 +138,7 @@ def _dictionary() -> str:
 
 def dictionary_for(texts: Iterable[str]) -> dict[str, float]:
     """Words of jieba's dictionary made only of Han characters found in `texts`, with their log probabilities."""
-    chars = {char for text in texts for char in _HAN_CHAR.findall(text)}
+    chars = {char for text in texts for char in HAN_CHAR.findall(text)}
     if not chars:
         return {}
     found = re.findall(rf"^([{''.join(sorted(chars))}]+) ([0-9]+)", _dictionary(), re.MULTILINE)
@@ -164,12 +164,25 @@ def _pieces(word: str) -> tuple[str, ...]:
 def tokenise(text: str, segmenter: Segmenter) -> list[str]:
     """The terms of cleaned `text` in order: Latin words lower-cased, identifiers and versions whole and split, Chinese
     segmented. Time is linear in the text."""
-    tokens: list[str] = []
+    return [term for word in _words(text, segmenter) for term in word]
+
+
+def shares(text: str, segmenter: Segmenter) -> dict[str, float]:
+    """The distinct terms of cleaned `text` in order, each with the share of a word that it is: the pieces of
+    `NoneType` (whole, `none`, `type`) are one word together, not three."""
+    found: dict[str, float] = {}
+    for word in _words(text, segmenter):
+        for term in word:
+            found[term] = max(found.get(term, 0.0), 1 / len(word))
+    return found
+
+
+def _words(text: str, segmenter: Segmenter) -> Iterator[Sequence[str]]:
+    """The words of the text, each as the terms by which it can be found."""
     for token in _TOKEN.findall(text):
         if HAN[0] <= token[0] <= HAN[2]:
-            tokens.extend(word for word in segmenter.for_search(token) if word not in STOP_WORDS)
+            yield from ((word,) for word in segmenter.for_search(token) if word not in STOP_WORDS)
         elif "." in token:
-            tokens.append(token.lstrip("vV"))  # v0.6.3 is 0.6.3
+            yield (token.lstrip("vV"),)  # v0.6.3 is 0.6.3
         else:
-            tokens.extend(_pieces(token))
-    return tokens
+            yield _pieces(token)

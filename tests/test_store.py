@@ -51,6 +51,7 @@ def store_of(folder: Path, groups: Sequence[Sequence[Sequence[float]]], **more: 
         views=np.array(flat, np.float32).reshape(len(flat), DIM),
         view_rows=np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups]),
         han={},
+        surprise=lambda terms: [20.0] * len(terms),
         articles=[],
         manifest={"encoder": {"name": "fake", "dim": DIM, "probe": []}},
     )

@@ -57,7 +57,7 @@ def all_of_jieba() -> Segmenter:
 
 
 def _han_runs(tokenizer: Any) -> st.SearchStrategy[str]:
-    words = sorted(word for word in tokenizer.FREQ if kb_text._TOKEN.fullmatch(word) and kb_text._HAN_CHAR.match(word))
+    words = sorted(word for word in tokenizer.FREQ if kb_text._TOKEN.fullmatch(word) and kb_text.HAN_CHAR.match(word))
     any_char = st.characters(min_codepoint=ord(kb_text.HAN[0]), max_codepoint=ord(kb_text.HAN[2]))
     pieces = st.one_of(st.sampled_from(words), any_char, st.sampled_from("不一人中大小上下的了是在有没"))
     return st.lists(pieces, min_size=1, max_size=12).map("".join)
@@ -89,7 +89,7 @@ def test_dictionary_of_a_sentence_segments_it_as_jieba_does(jieba_tokenizer: Any
 
 def test_questions_are_segmented_as_jieba_does(jieba_tokenizer: Any) -> None:
     questions = [json.loads(line)["query"] for line in (CASES / "questions.jsonl").read_text("utf-8").splitlines()]
-    runs = [run for text in questions for run in kb_text._TOKEN.findall(clean(text)) if kb_text._HAN_CHAR.match(run)]
+    runs = [run for text in questions for run in kb_text._TOKEN.findall(clean(text)) if kb_text.HAN_CHAR.match(run)]
     segmenter = Segmenter(dictionary_for(runs))
     assert len(runs) > 50
     assert [segmenter.for_search(run) for run in runs] == [

@@ -8,19 +8,20 @@ too.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from kb.arrays import Array
 
-__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe"]
+__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "surprise"]
 
 DEFAULT = "kb-static"
 """the encoder that travels inside the package"""
 
 Kind = Literal["query", "passage"]
 
+_MODEL = Path(__file__).parent.parent / "model"
 _PROBES = ("RuntimeError: CUDA out of memory", "训练时 loss 变成 NaN", "num_generations=8 hangs on rank 3")
 
 
@@ -50,7 +51,7 @@ def open_encoder(name: str | None = None, *, offline: bool = False) -> Encoder:
     from kb.encoders.static import StaticEncoder
 
     if name is None or name == DEFAULT:
-        return StaticEncoder(Path(__file__).parent.parent / "model", name=DEFAULT)
+        return StaticEncoder(_MODEL, name=DEFAULT)
     folder = Path(name)
     if _is_static(folder):
         return StaticEncoder(folder, name=name)
@@ -64,6 +65,15 @@ def probe(encoder: Encoder) -> Array:
     model."""
     vectors = encoder.encode(_PROBES, kind="passage").astype("float64").round(4)
     return vectors + 0.0  # no negative zero: it would be written otherwise than it is read
+
+
+def surprise(words: Iterable[str]) -> list[float]:
+    """How rare each word is in technical text (-ln p), by the shipped model's vocabulary whatever encoder is in use: a
+    small base cannot tell by itself that `object` says less than `deque`."""
+    from kb.encoders.unigram import UnigramTokenizer
+
+    vocabulary = UnigramTokenizer(_MODEL)
+    return [vocabulary.surprise(word) for word in words]
 
 
 def _is_static(folder: Path) -> bool:

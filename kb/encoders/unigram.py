@@ -64,6 +64,11 @@ class UnigramTokenizer:
             ids += known
         return ids
 
+    def surprise(self, word: str) -> float:
+        """How rare the word is in technical text: the mean of -ln p over its pieces, about 3 ("the") to 18."""
+        ids = self.encode(word) or [self._unknown]
+        return -sum(self._scores[i] if i != self._unknown else self._unknown_score for i in ids) / len(ids)
+
     def _best(self, word: str) -> list[int]:
         """The most probable split of one pre-token; neighbouring unknown characters are one unknown token."""
         ids, scores, size = self._ids, self._scores, len(word)
