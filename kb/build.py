@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -301,11 +302,13 @@ def _identity(encoder: Encoder) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def code() -> str:
-    """Which program turns articles into an index: its sources' digest. Another program builds from nothing."""
+    """Which program turns articles into an index: the digest of its sources and of the versions of what it reads with.
+    Another program builds from nothing."""
     root = Path(__file__).parent
-    names = ["bm25", "build", "errorlines", "passages", "records", "store_faiss", "text"]
-    files = [*(root / f"{name}.py" for name in names), *sorted((root / "articles").glob("*.py"))]
-    digest = hashlib.sha256()
+    names = ["arrays", "bm25", "build", "errorlines", "passages", "records", "store_faiss", "text"]
+    folders = [root / "articles", root / "encoders"]
+    files = [*(root / f"{name}.py" for name in names), *(file for f in folders for file in sorted(f.glob("*.py")))]
+    digest = hashlib.sha256(repr([(name, version(name)) for name in ("jieba", "markdown-it-py", "pyyaml")]).encode())
     for file in files:
         digest.update(file.read_bytes() if file.exists() else kb.__version__.encode())
     return digest.hexdigest()[:16]

@@ -47,7 +47,7 @@ def renewed(place: Location) -> Iterator[Path]:
 
 
 def _renew(articles: Path, folder: Path) -> BuildReport:
-    found = stamp(articles)  # taken first: what changes while the build runs is built again next time
+    found = stamp(articles, program=True)  # taken first: what changes while the build runs is built again next time
     report = build(articles, folder, keep_going=True)
     for error in report.bad:
         _log.warning("left out: %s", error)

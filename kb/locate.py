@@ -35,8 +35,8 @@ class Location:
 
 def locate(index: str | Path | None = None, start: Path | None = None) -> Location:
     """The base for `index`, or the one that is meant in the folder `start` (the current one)."""
-    named = index or os.environ.get("KB_INDEX")
-    if named:
+    named = index if index is not None else os.environ.get("KB_INDEX") or None
+    if named is not None:
         folder = Path(named)
         if not (folder / MANIFEST).is_file() and (folder / "index" / MANIFEST).is_file():
             folder = folder / "index"
@@ -44,8 +44,9 @@ def locate(index: str | Path | None = None, start: Path | None = None) -> Locati
     for folder in _upwards(start):
         articles = folder / "articles" if _holds_articles(folder / "articles") else None
         if (folder / "index" / MANIFEST).is_file():
-            return Location(folder / "index", articles, False)
-        if articles:
+            if _is_ours(folder / "index"):
+                return Location(folder / "index", articles, False)
+        elif articles and _is_ours(articles):
             return _cached(articles)
     return _cached(bundled_articles())
 
@@ -77,16 +78,20 @@ def cache_folder() -> Path:
     return Path(base) / "kb-issues"
 
 
-def stamp(articles: Path) -> str:
-    """Changes when an article comes, goes or is written to, or kb or its model does: names, sizes, times, no bytes."""
+def stamp(articles: Path, *, program: bool = False) -> str:
+    """Changes when an article comes, goes or is written to: of names, sizes and times, no bytes read. With `program`,
+    also when kb's parser or model does."""
     package = Path(__file__).parent
     entries: list[tuple[str, int, int]] = []
-    for root in (articles, package / "articles", package / "model"):
+    for root in (articles.resolve(), *((package / "articles", package / "model") if program else ())):
         for folder, _, names in os.walk(root):
-            for path in (os.path.join(folder, name) for name in names if not name.endswith(".pyc")):
+            for name in names:
+                path = os.path.join(folder, name)
+                if name.startswith(".") or name.endswith(".pyc"):
+                    continue
                 with contextlib.suppress(OSError):  # gone since it was listed
                     found = os.lstat(path)
-                    entries.append((path, found.st_size, found.st_mtime_ns))
+                    entries.append((os.path.relpath(path, root), found.st_size, found.st_mtime_ns))
     return hashlib.sha256(repr((kb.__version__, sorted(entries))).encode("utf-8", "replace")).hexdigest()
 
 
@@ -95,7 +100,7 @@ def is_fresh(place: Location) -> bool | None:
     if place.articles is None:
         return None
     try:
-        return (place.index / STAMP).read_text("ascii") == stamp(place.articles)
+        return (place.index / STAMP).read_text("ascii") == stamp(place.articles, program=place.kept_fresh)
     except (OSError, ValueError):
         return None
 
@@ -117,6 +122,17 @@ def _upwards(start: Path | None) -> tuple[Path, ...]:
     except OSError:  # the current folder was deleted
         return ()
     return (here, *here.parents)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Only what the user or root owns is used without being named: a base somebody else put above this folder could
+    answer with a command of theirs (the same care as git's safe.directory)."""
+    if sys.platform == "win32" or folder.stat().st_uid in (0, os.geteuid()):
+        return True
+    import logging
+
+    logging.getLogger("kb").warning("%s belongs to somebody else and is not used; --index uses it", folder)
+    return False
 
 
 def _holds_articles(folder: Path) -> bool:

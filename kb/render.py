@@ -7,7 +7,7 @@ can move the cursor, hide a command, or write to the clipboard of whoever reads 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kb.records import Article, Hit, IssueRecord, Lang, SearchResult
@@ -20,6 +20,10 @@ __all__ = ["CONTROL", "Screen", "visible"]
 CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+
+_FENCE = re.compile(r"([ \t]{0,12})(`{3,}|~{3,})([^`]*)\Z")
+_ITEM = re.compile(r"[ \t]{0,12}(?:\d{1,9}[.)]|[-*+])[ \t]")
+WORTH_A_LINE = 0.1  # the confidence below which a further hit is no help
 
 _WORDS: dict[Lang, dict[str, str]] = {
     "en": {
@@ -37,6 +41,8 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "nearest": "The nearest, which may be something else:",
         "empty": "Not known, and nothing in this base is even near.",
         "more": "kb show {issue}   shows the whole of it",
+        "searched": "Searched: {size} issues, {where}",
+        "sources": "and {n} more: kb show {issue}",
     },
     "zh": {
         "symptom": "现象",
@@ -53,6 +59,8 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "nearest": "最接近的如下，但可能是别的问题：",
         "empty": "未收录，库中也没有相近的问题。",
         "more": "kb show {issue}   查看全文",
+        "searched": "检索范围：{size} 个问题，{where}",
+        "sources": "另有 {n} 处：kb show {issue}",
     },
 }
 
@@ -60,6 +68,35 @@ _WORDS: dict[Lang, dict[str, str]] = {
 def visible(text: str) -> str:
     """The text with control characters replaced by symbols that show them (ESC becomes ␛)."""
     return CONTROL.sub(lambda m: chr(0x2400 + ord(m[0])) if ord(m[0]) < 0x20 else "\ufffd", text)
+
+
+def _pieces_of(markdown: str) -> Iterator[tuple[str | None, str]]:
+    """Prose (None, text) and fenced code (language, code) in turn; the fence's own indentation is taken off."""
+    prose: list[str] = []
+    code: list[str] = []
+    fence, language, indent, resumed = "", "", 0, False
+    for line in markdown.splitlines():
+        found = _FENCE.match(line)
+        if fence:
+            if found and found[2].startswith(fence) and not found[3].strip():
+                yield language, "\n".join(code)
+                fence, code, resumed = "", [], True
+            else:
+                code.append(line[indent:] if not line[:indent].strip() else line)
+        elif found:
+            if any(part.strip() for part in prose):
+                yield None, "\n".join(prose)
+            prose = []
+            indent, fence, language = len(found[1]), found[2], found[3].strip()
+        else:
+            if resumed and _ITEM.match(line):  # only a blank line lets a list go on that a fence interrupted
+                prose.append("")
+                resumed = False
+            prose.append(line)
+    if fence:
+        yield language, "\n".join(code)
+    elif any(part.strip() for part in prose):
+        yield None, "\n".join(prose)
 
 
 class Screen:
@@ -72,10 +109,11 @@ class Screen:
 
             self._console = Console(highlight=False, soft_wrap=False)
 
-    def result(self, result: SearchResult) -> None:
+    def result(self, result: SearchResult, *, size: int, where: str) -> None:
+        """`size` and `where` tell whoever gets no answer which base was asked."""
         words = _WORDS[result.query.lang]
         if result.answered:
-            first, others = result.hits[0], result.hits[1:]
+            first, others = result.hits[0], [hit for hit in result.hits[1:] if hit.confidence >= WORTH_A_LINE]
             self._hit(first, words)
             if others:
                 self._line()
@@ -84,14 +122,16 @@ class Screen:
             return
         if not result.hits:
             self._line(words["empty"], "bold yellow")
+            self._line(words["searched"].format(size=size, where=where), "dim")
             return
         self._line(words["unknown"], "bold yellow")
         self._line(words["nearest"], "dim")
         self._list(result.hits)
         self._line()
         self._line(words["more"].format(issue=result.hits[0].issue), "dim")
+        self._line(words["searched"].format(size=size, where=where), "dim")
 
-    def record(self, record: IssueRecord, *, note: str = "") -> None:
+    def record(self, record: IssueRecord, *, note: str = "", most_sources: int | None = None) -> None:
         words = _WORDS[record.lang]
         project = f"[{record.project}] " if record.project else ""
         self._line(project + record.title, "bold")
@@ -103,7 +143,10 @@ class Screen:
         if record.versions:
             self._line(f"{words['versions']}: {', '.join(record.versions)}", "dim")
         place = f"{record.source.path}:{record.source.first_line}-{record.source.last_line}"
-        self._line("\n".join(f"{words['source']}: {source}" for source in (place, *record.sources)), "dim")
+        shown = record.sources if most_sources is None else record.sources[:most_sources]
+        self._line("\n".join(f"{words['source']}: {source}" for source in (place, *shown)), "dim")
+        if len(shown) < len(record.sources):
+            self._line(words["sources"].format(n=len(record.sources) - len(shown), issue=record.issue), "dim")
 
     def article(self, article: Article, *, explain: bool) -> None:
         for number, record in enumerate(article.records):
@@ -117,13 +160,16 @@ class Screen:
             self._line()
             self._line("What is in no record:" if article.remarks else "Everything is in a record.", "bold")
             for remark in article.remarks:
-                self._line(f"{remark.line:6d}  {remark.kind:<14}  {remark.text}")
+                text = remark.text.replace("\n", "\n" + " " * 24)
+                self._line(f"{remark.line:6d}  {remark.kind:<14}  {text}")
 
     def _hit(self, hit: Hit, words: dict[str, str]) -> None:
         note = f"{words['confidence']} {hit.confidence:.0%}"
         if hit.matched:
             note += f"  ·  {words['matched']}: {', '.join(hit.matched)}"
-        self.record(hit.record, note=note)
+        self.record(hit.record, note=note, most_sources=2)
+        # A long remedy scrolls the title away, and what is last stays before one's eyes.
+        self._line(f"{hit.record.id}  ·  {words['confidence']} {hit.confidence:.0%}", "dim")
 
     def _list(self, hits: Sequence[Hit]) -> None:
         for hit in hits:
@@ -136,12 +182,21 @@ class Screen:
         if self._console is None:
             self._line("\n".join("  " + line if line else "" for line in markdown.splitlines()))
             return
-        from rich.markdown import Markdown
-        from rich.padding import Padding
+        for fence, body in _pieces_of(visible(markdown)):
+            if fence is None:
+                from rich.markdown import Markdown
+                from rich.padding import Padding
 
-        # No hyperlinks: an article chooses the text of a link and where it leads.
-        body = Markdown(visible(markdown), code_theme="ansi_dark", hyperlinks=False)
-        self._console.print(Padding(body, (0, 0, 0, 2)))
+                # No hyperlinks: an article chooses the text of a link and where it leads.
+                self._console.print(Padding(Markdown(body, hyperlinks=False), (0, 0, 0, 2)))
+            else:
+                from rich.syntax import Syntax
+
+                code = Syntax("", fence or "text", theme="ansi_dark").highlight(body)
+                code.rstrip()
+                # Neither wrapped nor cropped: a command that is broken over two lines cannot be pasted.
+                for line in code.split("\n"):
+                    self._console.print("    ", line, sep="", soft_wrap=True, highlight=False)
 
     def _line(self, text: str = "", style: str = "") -> None:
         text = visible(text)

@@ -43,6 +43,7 @@ class KnowledgeBase:
         self._store = store
         self._encoder = encoder
         self._errors: dict[int, list[list[str]]] = {}
+        self._where = ""
         _require_same(store, encoder)
 
     @classmethod
@@ -61,7 +62,9 @@ class KnowledgeBase:
             raise EncoderUnavailable(
                 f"this index was made with the encoder {made_by!r}: {error.message}", path=place.index, hint=error.hint
             ) from None
-        return cls(store, engine)
+        base = cls(store, engine)
+        base._where = str(place.articles or place.index)
+        return base
 
     @staticmethod
     def build(
@@ -93,6 +96,16 @@ class KnowledgeBase:
     @property
     def snapshot(self) -> str:
         return self._store.snapshot
+
+    @property
+    def size(self) -> int:
+        """How many issues the base knows."""
+        return int(self._store.manifest["counts"]["issues"])
+
+    @property
+    def where(self) -> str:
+        """The folder of its articles, or of its index; empty for a base that was not opened from a folder."""
+        return self._where
 
     def projects(self) -> list[tuple[str, int]]:
         """Every project with how many issues it has; most first, then by name."""
@@ -129,6 +142,8 @@ class KnowledgeBase:
         started = time.perf_counter()
         if not 1 <= k <= MAX_K:
             raise QueryError(f"k is {k}, it can be 1 to {MAX_K}")
+        if lang not in (None, "en", "zh"):
+            raise QueryError(f"lang is {lang!r}, it can be 'en' or 'zh'")
         query = read(text)
         rows = self._store.rows(lang=lang, project=project)
         if rows is not None and not len(rows) and not self._knows(project):

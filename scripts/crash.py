@@ -172,7 +172,9 @@ class Harness:
         wrong = ["a traceback"] if "Traceback" in done.stderr and strict else []
         if strict and done.returncode not in (0, IndexWriteFailed.exit_code):
             wrong.append(f"exit code {done.returncode}")
-        if done.returncode == IndexWriteFailed.exit_code and not (reason in done.stderr and str(index) in done.stderr):
+        if done.returncode == IndexWriteFailed.exit_code and not (
+            reason in done.stderr and (str(index) in done.stderr or "stdout" in done.stderr)
+        ):
             wrong.append(f"the message does not say what and where: {done.stderr!r}")
         return wrong
 

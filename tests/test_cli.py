@@ -575,6 +575,14 @@ def test_stdin_that_is_no_utf8(kb_: Kb, index: Path) -> None:
     assert DEQUE in ran.out
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])
+def test_logs_of_windows_are_read(kb_: Kb, index: Path, encoding: str) -> None:
+    text = "训练在第二步崩了，有人见过吗\r\nIndexError: pop from an empty deque\r\n"
+    ran = kb_("search", "-", stdin=text.encode(encoding), base=index)
+    assert ran.code == 0
+    assert "ms-swift-ovis2-grpo#2/zh" in ran.out
+
+
 def test_a_machine_without_a_locale(index: Path) -> None:
     ended = _process(
         "search", "两台机器跑第二步从空队列里取元素 pop from an empty deque", LC_ALL="C", KB_INDEX=str(index)

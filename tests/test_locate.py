@@ -360,7 +360,7 @@ def test_who_finds_another_at_work_waits_for_it(project: Path, monkeypatch: pyte
 
     def finish() -> None:
         build(project / "articles", place.index)
-        locate.mark(place.index, stamp(project / "articles"))
+        locate.mark(place.index, stamp(project / "articles", program=True))
 
     tried: list[object] = []
 
@@ -404,3 +404,26 @@ def test_nobody_is_served_half_an_index(project: Path, monkeypatch: pytest.Monke
 
 def test_the_repository_has_articles_to_fall_back_on() -> None:
     assert own_articles(ROOT / "kb") == ROOT / "articles"
+
+
+@posix
+def test_a_base_that_somebody_else_put_above_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Their article could answer with a command of theirs (git's safe.directory, CVE-2022-24765)."""
+    project = base_in(tmp_path / "project", "theirs", articles=True)
+    monkeypatch.chdir(project)
+    mine = find()
+    monkeypatch.setattr(locate.os, "geteuid", lambda: 4321)
+    stat = Path.stat
+
+    def owned_by_another(self: Path, **options: bool) -> os.stat_result:
+        found = stat(self, **options)
+        return os.stat_result((*found[:4], 1234, *found[5:10]))
+
+    monkeypatch.setattr(Path, "stat", owned_by_another)
+    theirs = find()
+    assert theirs != mine
+    assert theirs.articles == locate.bundled_articles()
+    assert "somebody else" in caplog.text
+    assert locate.locate(project / "index").index == project / "index"

@@ -36,13 +36,14 @@ class _Group(click.Group):
             try:
                 return super().invoke(ctx)
             finally:
-                sys.stdout.flush()
+                if sys.stdout is not None:
+                    sys.stdout.flush()
         except BrokenPipeError:  # a reader that leaves early (`| head -1`) is no error
             _discard_stdout()
             sys.exit(_EXIT_BROKEN_PIPE)
         except OSError as error:
             _discard_stdout()
-            raise IndexWriteFailed(f"the answer could not be written ({error.strerror or error})") from None
+            raise IndexWriteFailed(f"stdout: the answer could not be written ({error.strerror or error})") from None
 
 
 def _discard_stdout() -> None:
@@ -92,4 +93,14 @@ def main() -> NoReturn:
     except KbError as error:
         complain(error)
         sys.exit(error.exit_code)
+    except Exception as error:  # Python would exit with 1, which says "no known issue"
+        if os.environ.get("KB_DEBUG"):
+            raise
+        complain(
+            KbError(
+                f"this is a mistake in kb, not yours: {type(error).__name__}: {error}",
+                hint="KB_DEBUG=1 shows where; please report it",
+            )
+        )
+        sys.exit(KbError.exit_code)
     sys.exit(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -62,16 +64,26 @@ def search(
     if as_json:
         print_json({"id": None, **result.as_dict()})
     else:
-        screen().result(result)
+        screen().result(result, size=base.size, where=base.where)
     sys.exit(0 if result.answered else _EXIT_UNKNOWN)
 
 
 def _question(text: tuple[str, ...]) -> str:
     if text and text != ("-",):
         return " ".join(text)
-    if not text and sys.stdin.isatty():
+    if sys.stdin is None or (not text and sys.stdin.isatty()):
         raise click.UsageError('what is the question? kb search "the error message", or pipe a log into it')
-    return _read_stdin().decode("utf-8", "replace")
+    return _decoded(_read_stdin())
+
+
+def _decoded(data: bytes) -> str:
+    """A log as text: UTF-8, UTF-16 (PowerShell's `>`), or GB18030 (a Chinese Windows); what is none of them keeps its
+    ASCII."""
+    utf16 = ("utf-16",) if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else ()
+    for encoding in (*utf16, "utf-8-sig", "gb18030"):
+        with contextlib.suppress(UnicodeDecodeError):
+            return data.decode(encoding)
+    return data.decode("utf-8", "replace")
 
 
 def _read_stdin() -> bytes:

@@ -164,8 +164,8 @@ def check(articles: Path | None, as_json: bool, index: Path | None) -> None:
     folder = articles or (None if index else own_articles())
     findings = check_articles(folder) if folder else []
     place = locate(index)
-    if index or not place.kept_fresh:
-        findings += check_index(place.index, folder or place.articles)
+    if (index or not place.kept_fresh) and not (articles and index is None):
+        findings += check_index(place.index, articles or place.articles)
     elif folder is None:
         raise IndexMissing(
             "there are no articles and no index here", path=Path.cwd(), hint="--articles DIR or --index DIR"
