@@ -78,10 +78,10 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
             }
         )
         return
-    noun = "article" if report.articles == 1 else "articles"
     click.echo(
-        f"{report.articles} {noun} ({report.parsed} new or changed, {report.removed} removed), {report.issues} issues, "
-        f"{report.records} records in {report.took_s:.2f} s -> {plain(str(target))} [{report.snapshot}]"
+        f"{_counted(report.articles, 'article')} ({report.parsed} new or changed, {report.removed} removed), "
+        f"{_counted(report.issues, 'issue')}, {_counted(report.records, 'record')} in {report.took_s:.2f} s "
+        f"-> {plain(str(target))} [{report.snapshot}]"
     )
 
 
@@ -115,7 +115,7 @@ class _Progress:
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False))
 @click.option("--explain", is_flag=True, help="Also list every place that is in no record, and why.")
 @json_option
 def parse(path: Path, explain: bool, as_json: bool) -> None:
@@ -177,7 +177,7 @@ def check(articles: Path | None, as_json: bool, index: Path | None) -> None:
             where = plain(f.path) + (f":{f.line}" if f.line else "")
             click.echo(f"{where}: {f.level}: {plain(f.message)}")
     errors = sum(f.level == "error" for f in findings)
-    click.echo(f"{errors} errors, {len(findings) - errors} warnings", err=True)
+    click.echo(f"{_counted(errors, 'error')}, {_counted(len(findings) - errors, 'warning')}", err=True)
     sys.exit(ArticleError.exit_code if errors else 0)
 
 
@@ -197,6 +197,10 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
     assert found is not None
     root = click.get_current_context().find_root().command
     click.echo(found(root, {}, "kb", "_KB_COMPLETE").source())
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _own_articles() -> Path:
