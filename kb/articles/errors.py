@@ -22,6 +22,7 @@ _MESSAGE_FIRST = re.compile(
 )
 _SPAN = re.compile(r"`([A-Za-z]{3,30}(?: [\w'.,:()-]{1,30}){1,14})`")
 _OPTION = re.compile(r"\s--?[A-Za-z]")
+_LEVELLED = re.compile(r"\W{0,2}(?:WARNING|WARN|ERROR|CRITICAL|FATAL)\b\W{1,3}[\x20-\x7e]{6}")
 _FRAMES = re.compile(r"\s{1,40}|Traceback|During handling|The above exception|File \"")
 
 
@@ -65,6 +66,8 @@ def _announces(text: str) -> bool:
 
 def _is_printed(text: str, *, announced: bool, after_message: bool) -> bool:
     """A line of prose form that a program printed: English on a page that tells it in Chinese, or after a colon."""
+    if announced and _LEVELLED.match(text) and len(text) <= _MAX_CHARS:
+        return True
     if (
         not text.isascii()
         or _SPAN_THEN_WORDS.match(text)

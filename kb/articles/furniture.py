@@ -34,7 +34,7 @@ _SAYING = re.compile(
     r"招贤纳士|上一页 \d|Powered by|Report (?:a problem|an issue) (?:with|on) this page|Did you find this|"
     r"Leave a (?:comment|reply)|"
     r"Click here to|Join our (?:Discord|Slack|community)|Follow us on|Already have an account|Back to top|"
-    r"Thanks for reading",
+    r"Thanks for reading|Log ?in to (?:read|view|see) the (?:full|whole|rest)|回复可见|往期(?:回顾|推荐|精彩)",
     re.IGNORECASE,
 )
 # What must open the line, or be all of it.
@@ -44,7 +44,8 @@ _OPENING = re.compile(
     r"修改于|最后更新|最近更新|编辑于|时间[:：].{0,40}浏览|作者[:：]|来源[:：]|"
     r"上一篇|下一篇|相关推荐|推荐阅读|猜你喜欢|相关文章|热门文章|首页\s?$|首页 ?[/>›»]|/ \S|当前位置|收起\s?$|"
     r"暂无简介\s?$|目录\s?$|"
-    r"于 ?\d{4}-\d\d-\d\d|\d{4}-\d\d-\d\d[\d :\s]{0,12}(?:作者|发布|阅读|浏览|编辑)|(?:\d{1,6} ?)?阅读\s?\d|"
+    r"于 ?\d{4}-\d\d-\d\d|\d{4}-\d\d-\d\d[\d :\s]{0,12}(?:作者|发布|阅读|浏览|编辑|Author|Posted|Published|Views?\b)|"
+    r"(?:\d{1,6} ?)?阅读\s?\d|"
     r"阅读\s?\d{1,6}\s?分钟|浏览(?:量|次数)?[:：]?\s?\d|"
     r"以上就是(?:本|全部|今天)|想系统学习|Last (?:updated|modified|reviewed)|Updated (?:on )?[A-Z][a-z]{2,8} \d|"
     r"Published|Posted (?:on|by|in)|Written by|By [A-Z][a-z]+ [A-Z][a-z]+\s?$|"
@@ -66,7 +67,8 @@ _TAIL_OPENING = re.compile(
     r"^\s{0,8}(?:[#>*-]{1,4}\s?)?(?:登录后查看全文|热门项目推荐|相关项目推荐|热门内容推荐|最新内容推荐|项目优选|"
     r"相关推荐|推荐阅读|猜你喜欢|热门文章|最新文章|相关文章|GitCode百大|"
     r"You might also like|People who viewed|Related articles|Related posts|Recommended reading|More from|"
-    r"Sign up for free to join|Comments\s?$|Recent posts)",
+    r"Sign up for free to join|Comments\s?$|Recent posts|Log ?in to (?:read|view|see)|"
+    r"(?:Popular|Recommended|Featured|Related|Trending|Hot) (?:open[- ]source )?(?:projects|repositories)\s?$)",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^。！!?？]{1,600}[。！!?？]?")

@@ -70,6 +70,8 @@ def _collect(node: Section, title: str) -> list[Found]:
     shared = _shared_fix(labels, titles)
     if shared:
         return shared
+    if not any(_has_fix(child) for child in children) and (trees := _sibling_trees(node, children)):
+        return trees
     groups = _groups(children)
     found: list[Found] = []
     for place, group in enumerate(groups):
@@ -85,13 +87,14 @@ def _collect(node: Section, title: str) -> list[Found]:
 
 def _sibling_trees(node: Section, children: Sequence[Section]) -> list[Found]:
     """Two sections with as many titles each, the first of them without cures: the second has the cures."""
-    trees = [child for child in children if child.is_title and len(child.children) >= 2]
+    trees = [child for child in children if child.is_title or child.role in ("symptom", "analysis", "background")]
+    trees = [tree for tree in trees if len(tree.children) >= 2]
     trees = [tree for tree in trees if all(inner.is_title and not inner.children for inner in tree.children)]
     for told, remedy in pairwise(trees):
         left, right = told.children, remedy.children
         cured = sum(any(map(is_action, _text(entry).split("\n"))) for entry in left)
         wrong = sum(is_problem(entry.title + "\n" + _text(entry)) for entry in left)
-        if len(left) == len(right) and cured * 2 <= len(left) and wrong:
+        if remedy.is_title and len(left) == len(right) and cured * 2 <= len(left) and wrong:
             remedies = Section(remedy.level, "cause+fix", remedy.title, remedy.line, [], right)
             found = _pair_up(node, told, left, [remedies])
             for issue in found:

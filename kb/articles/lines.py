@@ -123,6 +123,8 @@ def _mark_block(lines: list[Line], start: int, stop: int, kind: str, block: int)
         if line.kind == "blank" and name != "code":
             continue
         line.kind, line.block = name, block
+        if name == "table" and "|" not in line.text:
+            line.kind = "text"  # scraping left no gap after the table
         if name == "html" and (heading := _ATX.match(line.text)):  # markdown-it reads no markdown inside HTML
             line.kind, line.level = "heading", len(heading[1])
     if kind == "fence":

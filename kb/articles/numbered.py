@@ -22,6 +22,7 @@ _BULLET = re.compile(r"^(\s{0,3})[-*+•]\s{1,4}(?=\S)")
 _STRONG = re.compile(r"^(?:\*\*|__|`|\"|“)(.{3,400}?)(?:\*\*|__|`|\"|”)[。.:：;；?？]?$")
 _BOLD_LEAD = re.compile(r"^\*\*([^*\n]{3,300})\*\*(?![^\n]{0,3}[:：])[^\n]{0,60}$")
 _BOLD_HEAD = re.compile(r"^\*\*[^*\n:：]{3,200}\*\*\s?[^\s*:：][^*:：]{0,30}$")
+_SIGN = re.compile(r"^\s{0,4}([\u2580-\u25ff\u2600-\u27bf§※»▎])\ufe0f?\s{0,3}(?=\S)")
 _KEY = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis"))
 
 
@@ -33,7 +34,10 @@ def numbered_titles(lines: Sequence[Line]) -> dict[int, str]:
         if n == len(lines) or lines[n].kind == "heading":
             if n - start > 1:
                 titles |= (
-                    _in_run(lines, start, n, _NUMBER) or _bold_bullets(lines, start, n) or _bold_heads(lines, start, n)
+                    _in_run(lines, start, n, _NUMBER)
+                    or _bold_bullets(lines, start, n)
+                    or _bold_heads(lines, start, n)
+                    or _signed(lines, start, n)
                 )
             start = n + 1
     return titles
@@ -85,6 +89,23 @@ def _bold_heads(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
     ]
     labelled = sum(n + 1 < stop and _label_role(lines[n + 1]) in _KEY for n in places)
     return {n: lines[n].text.replace("**", "").strip() for n in places} if labelled >= 2 else {}
+
+
+def _signed(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
+    """`▎#12 Title`, `◆ Title`: short lines after a gap that open with one sign, when labels follow two of them."""
+    signed: dict[str, list[int]] = {}
+    for n in range(start, stop):
+        hit = _SIGN.match(lines[n].text) if lines[n].kind == "text" and len(lines[n].text) <= 160 else None
+        if hit and (n == 0 or lines[n - 1].kind in ("blank", "rule")) and not role_of(lines[n].text):
+            signed.setdefault(hit[1], []).append(n)
+    for places in signed.values():
+        ends = [*places[1:], stop]
+        labelled = sum(
+            any(_label_role(line) in _KEY for line in lines[n + 1 : end]) for n, end in zip(places, ends, strict=True)
+        )
+        if labelled >= 2:
+            return {n: _SIGN.sub("", lines[n].text).strip() for n in places}
+    return {}
 
 
 def _label_role(line: Line) -> str:

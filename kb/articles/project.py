@@ -20,6 +20,10 @@ _PLACES = [
 # What opens a title or the first sentences.
 _TITLES = [
     re.compile(rf"(?:^|[^A-Za-z0-9_])({_NAME})\s?项目(?!优选|推荐)"),
+    re.compile(
+        rf"[A-Za-z0-9]\s?(?:服务器|显卡|卡|集群|机器|环境)?上(?:跑|部署|运行|使用|用|的)?\s?"
+        rf"({_NAME})\s?[\u4e00-\u9fff]"
+    ),
     re.compile(rf"(?:在|使用|针对|基于|用)\s?({_NAME})\s?(?:项目|框架|库|工具|平台|上|中|里|时|的时候|过程)"),
     re.compile(
         rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|"
@@ -62,6 +66,8 @@ _NOT_A_PROJECT = frozenset(
     (
         "warning warnings failed runbook handbook guide manual howto incident incidents notes plan tips "
         "report outage review "
+        "ascend atlas nvidia amd intel geforce tesla radeon jetson 910 910a 910b 910c 310 310p 300i 800i 800t a10 a30 a40 "
+        "a800 l4 l20 l40 l40s v100 t4 b200 gb200 mi300x rtx3090 rtx4090 3090 4090 5090 npu npus gpus kb "
         "a a100 after all also an and answer api applies apr april article as at aug august before both bug build "
         "builds but by cannot cause common cpu cuda dec december dns docs dpo during each error error: errors "
         "every execution failed failure failures faq feb february fix fixes for friday from general gpu grpo h100 "

@@ -58,7 +58,7 @@ _ZH_VERB = (
     r"提升到|换成|换用|替换|写成|写进|加上|加到|补上|补充|"
     r"添加|增加|去掉|移除|删除|删掉|卸载|安装|重装|重新|升级|降级|回退|回滚|更新到|更新驱动|执行|运行|重启|启用|"
     r"开启|关闭|关掉|禁用|打开|导出|指定|"
-    r"显式|手动|检查|确认|清理|清空|释放|扩容|限制|避开|绕过|切换|尝试|声明|编译|拷贝|复制|挂载|授权|赋予|加入|"
+    r"显式|手动(?!.{0,6}时)|检查|确认|清理|清空|释放|扩容|限制|避开|绕过|切换|尝试|声明|编译|拷贝|复制|挂载|授权|赋予|加入|"
     r"放行|同步"
 )
 _ZH_DO = (
@@ -70,7 +70,7 @@ _ZH_TOLD = re.compile(
     rf"(?:^[\W\d]{{0,8}}|[，,；;：:、]\s?|然后|再|并|先|接着|最后|可以|才能)(?:手动|重新|直接|统一|"
     rf"全部)?(?:{_ZH_VERB}|改|用(?![户的到了于来量时])|给|"
     rf"在.{{1,40}}(?:{_ZH_VERB}))"
-    r"(?![了的过后])"
+    r"(?![了的过后时])"
 )
 _ZH_USE = re.compile(r"(?:^[\W\d]{0,8}|[，,；;]\s?)用(?![户的到了于来量时])")
 _VERB = (
@@ -84,7 +84,9 @@ _VERB = (
     r"refresh|regenerate|register|release|reload|remount|remove|rename|replace|reset|restore|resubmit|retry|return|"
     r"revert|roll|rotate|run|save|scale|select|send|set|share|shorten|shut|shrink|skip|specify|split|start|"
     r"stop|switch|sync|take|tell|truncate|try|turn|uncomment|uninstall|unmount|unset|unzip|update|upgrade|upload|"
-    r"use|wait|wipe|wrap|write"
+    r"use|wait|wipe|wrap|write|assign|attach|cap|deploy|drain|enlarge|evict|fetch|flush|halve|inspect|prune|provide|"
+    r"provision|rebalance|reboot|reconnect|redeploy|reindex|relax|repair|reserve|resize|rewrite|route|spread|supply|swap|"
+    r"throttle|trim|tune|unlock|unpack|verify|whitelist"
 )
 _EN_DO = re.compile(
     rf"^[\W\d]{{0,8}}(?:(?:first|then|next|finally|so|and|or|just|simply|instead|alternatively|either|please|"
@@ -113,8 +115,11 @@ _REJECTED = re.compile(
     r"未能解决|无济于事|问题依旧|依然报错|依旧报错|不推荐|不建议|切勿|千万不要|"
     r"(?:did|does|do)(?: not|n['’]t) (?:help|work|fix|change anything|solve)|no difference|had no effect|"
     r"has no effect|no effect|to no avail|in vain|not recommended|"
-    r"\b(?:do not|don['’]t|never) (?:try|use|run|delete|disable|set|downgrade|reinstall|kill|just|simply|bother)|"
-    r"without success|still (?:fails|failed)|red herring|was a false",
+    r"\b(?:do not|don['’]t|never) (?:try|use|reach for|rely on|run|delete|disable|set|downgrade|"
+    r"reinstall|kill|just|simply|bother)|without success|still (?:fails|failed)|red herring|"
+    r"\b(?:only|merely|just) (?:hides|hid|masks|masked|delays|delayed|postpones|postponed|silences|"
+    r"silenced)\b|"
+    r"治标不治本|was a false",
     re.IGNORECASE,
 )
 # `... made no difference, because the reason is elsewhere: ...`
@@ -155,7 +160,7 @@ _PROBLEM = re.compile(
     r"未生效|失效|丢失|"
     r"泄漏|溢出|不足|闪退|退出|白屏|黑屏|花屏|乱码|为空|变空|空白|NaN|nan\b|为0|变慢|缓慢|很慢|不动|不变|"
     r"停滞|延迟|积压|全是|全黑|全白|全绿|噪点|全为0|零分|恒为|反而|不匹配|不一致|冲突|缺失|找不到|不存在|拒绝|"
-    r"被杀|重复|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|"
+    r"被杀|重复|错乱|打乱|颠倒|胡言乱语|下降|爆炸|爆显存|显存不够|OOM|死锁|阻塞|"
     r"丢包|断开|断连|异常地|反复重启|不停|没有反应|没有变化|没变|过大|过小|过长|过多|过低|过高|没反应|不收敛|"
     r"不释放|没有释放|纹丝不动|打不开|连不上|起不来|装不上|编译不过|过期|占满|飙升|越界|失真|截断|怎么回事|坏了|"
     r"不工作|不可用|不识别|没声音|没有声音|对不上|不显示|消失|漏|错位|倍|"

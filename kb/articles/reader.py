@@ -213,6 +213,8 @@ def _is_record(issue: Found, draft: Draft) -> bool:
         return False
     if issue.parts:
         return bool(draft.cause or draft.fix or "symptom" in labelled)
+    if issue.asked and draft.errors and draft.cause:
+        return True
     return bool(draft.fix) and (issue.asked or bool(draft.symptom))
 
 

@@ -48,7 +48,7 @@ def useful_replies(replies: Sequence[Section]) -> list[Section]:
         asks = all(piece.strip().endswith(("?", "？")) for piece in sentences(text))
         refused = (useless[n] and not is_cause(text)) or (n + 1 < len(texts) and useless[n + 1])
         tells = any(is_cause(piece) or is_action(piece) for line in text.split("\n") for piece in sentences(line))
-        if not asks and not refused and (tells or any(map(is_code, replies[n].body))):
+        if not asks and not refused and (tells or len(texts) == 1 or any(map(is_code, replies[n].body))):
             useful.append(n)
     cured = [n for n, text in enumerate(texts) if n and _CURED.search(text) and not useless[n]]
     if cured:

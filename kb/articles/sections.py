@@ -167,6 +167,8 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
             n += 1
         elif line.kind == "table" or (line.kind == "text" and "|" in line.text):
             rows, stop = read_table(lines, n)
+            if sum(not role for role, _, _ in rows) >= 2 and current.role in KEY_ROLES and current.level < QUESTION:
+                current.role = ""  # 报错与处理 over a table of errors: the rows are the issues
             for role, title, cell in rows:
                 section = Section(INLINE if role else NUMBERED, role, title, cell, marked=False)
                 section.body = [cell] if role else []

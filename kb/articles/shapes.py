@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .headings import is_reply
 from .labels import read_label, role_of
 from .lines import Line
 from .prose import is_action, is_advice, is_cause
@@ -19,7 +20,7 @@ _LABEL = re.compile(
     r"^(\s{0,4}(?:[-*+•]\s{1,3})?(?:\*\*)?)([^:：*`\n|/]{2,24}?)((?:\*\*)?\s?[:：](?:\*\*)?)\s?(\S.{3,2000})$"
 )
 _KEYS = ("symptom", "cause", "fix")
-_NAMES = {"symptom": "Symptom", "cause": "Cause", "fix": "Fix"}
+_NAMES = {"symptom": "Symptom", "cause": "Cause", "fix": "Fix", "answer": "Answer"}
 
 
 def name_labels(lines: Sequence[Line]) -> None:
@@ -34,12 +35,14 @@ def name_labels(lines: Sequence[Line]) -> None:
         return
     roles = {key: role_of(key) for key in recurring}
     for place, key in enumerate(recurring):
+        if not roles[key] and is_reply(f"{key}：…"):  # 回复 beside 解决: its sentences say what it is
+            roles[key] = "answer"
         roles[key] = roles[key] or _role(recurring[key], place, len(recurring), set(roles.values()))
     if "fix" not in roles.values():
         return
     for key in unknown:
         for line, hit in recurring[key]:
-            if roles[key] in _KEYS:
+            if roles[key] in _NAMES:
                 line.text = f"{hit[1]}{_NAMES[roles[key]]}{hit[3]} {hit[4]}"
 
 

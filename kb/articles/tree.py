@@ -24,6 +24,7 @@ def build_tree(sections: list[Section], *, plain: bool) -> Section:
                 section.level = TITLE_ABOVE
         _share_last_fix(sections)
     _ask(sections)
+    _close(sections)
     if plain:
         _level_by_ordinal(sections)
         _keep_in_questions(sections)
@@ -55,6 +56,24 @@ def _ask(sections: list[Section]) -> None:
             section.role, section.title = "question", section.body[lines[0]].text.strip()
             section.body = section.body[lines[0] + 1 :]
             after.level = max(after.level, section.level + 1)
+
+
+def _close(sections: list[Section]) -> None:
+    """Every answer is one paragraph, and after the last there are more: these close the page."""
+    answers = [section for section in sections if section.role == "answer" and section.body]
+    if len(answers) < 3 or answers[-1] is not sections[-1] or any(len(_gaps(answer)) for answer in answers[:-1]):
+        return
+    gaps = _gaps(answers[-1])
+    after = answers[-1].body[gaps[0] :] if gaps else []
+    if after and all(line.kind in ("text", "blank") for line in after):
+        answers[-1].body = answers[-1].body[: gaps[0]]
+        sections.append(Section(TITLE_ABOVE, "summary", "", after[1] if len(after) > 1 else None, after, marked=False))
+
+
+def _gaps(section: Section) -> list[int]:
+    """Where a blank line stands between two others."""
+    filled = [n for n, line in enumerate(section.body) if line.kind != "blank"]
+    return [a + 1 for a, b in pairwise(filled) if b > a + 1]
 
 
 def _is_thread(stack: Sequence[Section]) -> bool:
