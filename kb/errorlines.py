@@ -22,7 +22,7 @@ _ERRNO = re.compile(
     r"\[Errno -?\d{1,5}\]|\b(?:E(?:(?:ACCES|ADDRINUSE|CONNREFUSED|CONNRESET|EXIST|INTEGRITY|INVAL|MFILE|NOENT|"
     r"NOSPC|NOTFOUND|"
     r"PERM|PIPE|RESOLVE|TARGET|TIMEDOUT)\b|RR_[A-Z_]{3,40}|\d{4,5}\b)|(?:CS|TS)\d{4}\b|ORA-\d{3,5}|SQLSTATE\b|"
-    r"C\d{4}:|^[A-Z]{2,5}-?\d{3,6}: ?(?=[A-Z])|LNK\d{4}\b|"
+    r"C\d{4}:|^(?!KB)[A-Z]{2,5}\d{3,6}: ?(?=[A-Z])|LNK\d{4}\b|"
     r"(?:^|HTTP(?:/\d\.\d)? )[45]\d\d [A-Z][a-z]{2,15}(?: [A-Z][a-z]{1,15}){0,4}(?![\w])|"
     r"SIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM)\b)"
 )

@@ -17,6 +17,10 @@ _PLACES = [
     re.compile(r"(?:^|[\s·])[\w.-]{2,40}/([A-Za-z][\w.-]{1,60})(?:\s{0,3}(?:[·»›>|#]|$)| (?:issue|pull))"),
     re.compile(r"(?<![\w.-])github\.com/[\w.-]{1,40}/([\w.-]{1,60})"),
 ]
+_STATED = re.compile(
+    rf"^\W{{0,6}}(?:Applies to|Products?|Software|产品(?:名称)?|适用(?:产品|软件|于))\W{{0,4}}[:：]\W{{0,4}}({_NAME})",
+    re.MULTILINE,
+)
 # What opens a title or the first sentences.
 _TITLES = [
     re.compile(rf"(?:^|[^A-Za-z0-9_])({_NAME})\s?项目(?!优选|推荐)"),
@@ -66,8 +70,10 @@ _NOT_A_PROJECT = frozenset(
     (
         "warning warnings failed runbook handbook guide manual howto incident incidents notes plan tips "
         "report outage review "
-        "ascend atlas nvidia amd intel geforce tesla radeon jetson 910 910a 910b 910c 310 310p 300i 800i 800t a10 a30 a40 "
-        "a800 l4 l20 l40 l40s v100 t4 b200 gb200 mi300x rtx3090 rtx4090 3090 4090 5090 npu npus gpus kb "
+        "ascend atlas nvidia amd intel geforce tesla radeon jetson 910 910a 910b 910c 310 310p 300i 800i 800t a10 a30 "
+        "a40 a800 l4 l20 l40 l40s v100 t4 b200 gb200 mi300x rtx3090 rtx4090 3090 4090 5090 npu npus gpus kb "
+        "pod pods node nodes container containers job jobs task tasks worker workers client clients cluster clusters "
+        "volume volumes replica replicas requests request memory disk cannot dashboard queries query image images "
         "a a100 after all also an and answer api applies apr april article as at aug august before both bug build "
         "builds but by cannot cause common cpu cuda dec december dns docs dpo during each error error: errors "
         "every execution failed failure failures faq feb february fix fixes for friday from general gpu grpo h100 "
@@ -94,6 +100,7 @@ def name_project(
             return value.strip()
     title = _TAGGED.sub("", unicodedata.normalize("NFKC", title))
     body = list(texts)
+    filed = _STATED.search(whole[:4000])
     in_title = [tag for tag in tags if tag.isascii() and tag.casefold() in title.casefold()]
     in_title = [tag for tag in in_title if tag.casefold() not in _NOT_A_PROJECT]
     tagged = next((tag for tag in in_title if tag.casefold() in PRODUCT_OF), next(iter(in_title), None))
@@ -105,6 +112,7 @@ def name_project(
     opens = PRODUCT_OF.get(first[0].casefold()) if first and re.search("[\u4e00-\u9fff]", title) else None
     return (
         _match(_PLACES, body[:6])
+        or (_trim(filed[1]) if filed else "")
         or titled
         or opens
         or tagged

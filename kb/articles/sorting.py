@@ -123,7 +123,8 @@ def sort_lines(lines: Sequence[Line], draft: Draft, *, mode: str) -> None:
                     else ""
                 )
                 if sort in ("fix", "cause+fix"):
-                    if mode == "body" and not draft.symptom and not pieces.get("symptom"):
+                    told_of = draft.symptom or pieces.get("symptom") or (printed and draft.cause)
+                    if mode == "body" and not told_of:
                         sort = "symptom"
                     else:
                         if mode == "body" and not acted and "symptom" not in pieces:
