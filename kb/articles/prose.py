@@ -85,7 +85,8 @@ _VERB = (
     r"revert|roll|rotate|run|save|scale|select|send|set|share|shorten|shut|shrink|skip|specify|split|start|"
     r"stop|switch|sync|take|tell|truncate|try|turn|uncomment|uninstall|unmount|unset|unzip|update|upgrade|upload|"
     r"use|wait|wipe|wrap|write|assign|attach|cap|deploy|drain|enlarge|evict|fetch|flush|halve|inspect|prune|provide|"
-    r"provision|rebalance|reboot|reconnect|redeploy|reindex|relax|repair|reserve|resize|rewrite|route|spread|supply|swap|"
+    r"provision|rebalance|reboot|reconnect|redeploy|reindex|relax|repair|reserve|resize|rewrite|"
+    r"route|spread|supply|swap|"
     r"throttle|trim|tune|unlock|unpack|verify|whitelist"
 )
 _EN_DO = re.compile(
@@ -116,7 +117,8 @@ _REJECTED = re.compile(
     r"(?:did|does|do)(?: not|n['’]t) (?:help|work|fix|change anything|solve)|no difference|had no effect|"
     r"has no effect|no effect|to no avail|in vain|not recommended|"
     r"\b(?:do not|don['’]t|never) (?:try|use|reach for|rely on|run|delete|disable|set|downgrade|"
-    r"reinstall|kill|just|simply|bother)|without success|still (?:fails|failed)|red herring|"
+    r"reinstall|kill|just|simply|bother)|without success|still (?:fails|failed)|red herring|which (?:changed|helped|fixed) nothing|"
+    r""
     r"\b(?:only|merely|just) (?:hides|hid|masks|masked|delays|delayed|postpones|postponed|silences|"
     r"silenced)\b|"
     r"治标不治本|was a false",

@@ -15,7 +15,7 @@ from .furniture import mark_furniture
 from .headings import looks_like_code, question_or_answer, unmark_commands
 from .issues import Found, find_issues
 from .kinds import REMARK_KINDS
-from .labels import role_of
+from .labels import read_label, role_of
 from .lines import Line
 from .prose import is_problem, is_question_only
 from .sections import KEY_ROLES, Section, flat_sections
@@ -220,7 +220,9 @@ def _is_record(issue: Found, draft: Draft) -> bool:
 
 def _is_item(issue: Found, draft: Draft) -> bool:
     """An item of a list of errors, cured like its neighbours."""
-    numbered = issue.head is not None and issue.head.line is not None and _ITEM.match(issue.head.line.text) is not None
+    text = issue.head.line.text if issue.head is not None and issue.head.line is not None else ""
+    label = read_label(text)
+    numbered = _ITEM.match(text) is not None or (label is not None and label.role == "topic")  # `## 坑二：…`
     return numbered and not issue.parts and bool(draft.fix) and _ASKS.search(draft.title) is None
 
 
