@@ -117,8 +117,8 @@ _REJECTED = re.compile(
     r"(?:did|does|do)(?: not|n['’]t) (?:help|work|fix|change anything|solve)|no difference|had no effect|"
     r"has no effect|no effect|to no avail|in vain|not recommended|"
     r"\b(?:do not|don['’]t|never) (?:try|use|reach for|rely on|run|delete|disable|set|downgrade|"
-    r"reinstall|kill|just|simply|bother)|without success|still (?:fails|failed)|red herring|which (?:changed|helped|fixed) nothing|"
-    r""
+    r"reinstall|kill|just|simply|bother)|without success|still (?:fails|failed)|red herring|"
+    r"which (?:changed|helped|fixed) nothing|"
     r"\b(?:only|merely|just) (?:hides|hid|masks|masked|delays|delayed|postpones|postponed|silences|"
     r"silenced)\b|"
     r"治标不治本|was a false",
