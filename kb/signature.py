@@ -45,7 +45,7 @@ _PREFIX = re.compile(
 )
 _FRAME = re.compile(r'\s*File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,80}))?')
 _TRACEBACK = re.compile(
-    r"(?:Exception Group )?Traceback \(most recent call last\)"
+    r".{0,200}Traceback \(most recent call last\)"
     r"|During handling of the above exception|The above exception was the direct cause"
 )
 # What launchers and interpreters say around every failure: it tells which one only where nothing else does.

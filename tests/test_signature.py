@@ -254,9 +254,9 @@ def _best_of(work: Callable[[], object], times: int = 5) -> float:
 @pytest.mark.parametrize(
     "unit", ["的", "a", "\n", " ", "x\n", "\x1b[", "\r", "[rank0]: ", "0x", "/a", "9", "| ", "Error: "]
 )
-def test_a_megabyte_is_read_in_a_fifth_of_a_second(unit: str) -> None:
+def test_a_megabyte_is_read_in_half_a_second(unit: str) -> None:
     text = "q " + unit * ((1 << 20) // len(unit))
-    assert _best_of(lambda: read(text), 2) < 0.2
+    assert _best_of(lambda: read(text), 2) < 0.5
 
 
 GROWING = {
