@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-import re
-import time
-
 import pytest
 
-import kb.articles
-from kb import errorlines
 from kb.errorlines import error_lines, is_command, is_error_line, quoted_errors
 
 ERRORS = """
@@ -110,32 +103,3 @@ def test_errors_inside_a_sentence(sentence: str, expected: list[str]) -> None:
 def test_commands(line: str) -> None:
     assert is_command(line)
     assert not is_command("KeyError: 'docker'")
-
-
-def compiled() -> list[tuple[str, re.Pattern[str]]]:
-    found_modules = pkgutil.iter_modules(kb.articles.__path__, "kb.articles.")
-    modules = [errorlines, *(importlib.import_module(found.name) for found in found_modules)]
-    found_patterns: list[tuple[str, re.Pattern[str]]] = []
-    for module in modules:
-        for name, value in vars(module).items():
-            values = value if isinstance(value, list) else [value]
-            found_patterns += [(f"{module.__name__}.{name}", item) for item in values if isinstance(item, re.Pattern)]
-    return found_patterns
-
-
-UNITS = (" ", "a", "/", "\x1b[", "1", "\"'", "`", "**", "#", "的", "a.", "- ", "[(")
-HOSTILE = [unit * (30_000 // len(unit)) + "\x00!" for unit in UNITS]
-
-
-def test_every_pattern_is_linear() -> None:
-    patterns = compiled()
-    assert len(patterns) > 40
-    slow = []
-    for name, pattern in patterns:
-        for text in HOSTILE:
-            start = time.perf_counter()
-            pattern.search(text)
-            took = time.perf_counter() - start
-            if took > 0.2:
-                slow.append((name, text[:8], round(took, 2)))
-    assert not slow
