@@ -6,6 +6,7 @@ What a command needs is imported when it runs: `kb --help` and a search pay for 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Any, NoReturn
@@ -76,6 +77,7 @@ for _command in (search, show, projects, build, parse, check, completion):
 
 def main() -> NoReturn:
     """The console script: errors become a message and the exit code of their class."""
+    gc.disable()  # a process of a fifth of a second has nothing to collect; `build` and a batch switch it on again
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:  # LC_ALL=C, or a Windows code page: what cannot be written is shown as an escape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import gc
 import json
 import sys
 from pathlib import Path
@@ -97,6 +98,7 @@ def _read_stdin() -> bytes:
 
 def _search_batch(base: KnowledgeBase, lines: TextIO, *, k: int, lang: Lang | None, project: str | None) -> int:
     """One answer a question, in order; a line that is no question gets an answer that says so, and 64 in the end."""
+    gc.enable()
     exit_code = 0
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
       kb build --articles notes --index notes.kb
       kb build --encoder BAAI/bge-m3              any sentence-transformers model
     """
+    gc.enable()
     from kb.build import BuildFailed
     from kb.build import build as build_index
     from kb.locate import mark, stamp
@@ -158,6 +160,7 @@ def check(articles: Path | None, as_json: bool, index: Path | None) -> None:
 
     Prints `path:line: error|warning: what` and exits with 65 when there is an error.
     """
+    gc.enable()
     from kb.check import check_articles, check_index
     from kb.locate import locate, own_articles
 

@@ -42,10 +42,10 @@ class UnigramTokenizer:
     def __init__(self, folder: Path) -> None:
         arrays = open_arrays(folder / FILE_NAME)
         pieces = bytes(arrays["pieces"]).decode("utf-8").split("\n")
-        self._scores: list[float] = arrays["scores"].tolist()
+        self._scores = arrays["scores"].data  # a memoryview: an item is a float, and nothing is copied
         self._ids = dict(zip(pieces, range(len(pieces)), strict=True))
         self._unknown = int(arrays["unknown"][0])
-        self._unknown_score = min(self._scores) - _UNKNOWN_PENALTY
+        self._unknown_score = float(arrays["scores"].min()) - _UNKNOWN_PENALTY
         self._longest, self._longest_han = arrays["longest"].tolist()
         self._memo: dict[str, list[int]] = {}
 
