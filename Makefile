@@ -9,7 +9,7 @@ lint:            ## style and types
 	mypy
 
 check: lint test ## what a commit should pass
-	kb check
+	kb check --strict
 	python scripts/check_docs.py
 
 bench:           ## the figures in the README

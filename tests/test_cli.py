@@ -23,6 +23,7 @@ import pytest
 import kb
 from kb import KnowledgeBase
 from kb.cli import cli, main
+from kb.review import tally
 
 ROOT = Path(__file__).parent.parent
 ARTICLES = ROOT / "articles"
@@ -289,7 +290,10 @@ def test_show(kb_: Kb, index: Path) -> None:
 def test_projects(kb_: Kb, index: Path) -> None:
     lines = kb_("projects", base=index).out.splitlines()
     listed = json.loads(kb_("projects", "--json", base=index).out)
-    assert {"project": "ms-swift", "issues": 2} in listed
+    told = {record["issue"] for record in json.loads(kb_("show", "ms-swift-ovis2-grpo", "--json", base=index).out)}
+    assert len(told) == 2
+    assert next(p["issues"] for p in listed if p["project"] == "ms-swift") >= 2
+    assert sum(p["issues"] for p in listed) == tally(ARTICLES)[-1].issues
     assert [line.split(None, 1) for line in lines] == [[str(p["issues"]), p["project"]] for p in listed]
 
 
@@ -356,6 +360,33 @@ def test_check_says_where_the_index_lags_behind(kb_: Kb, site: Path) -> None:
 def test_check_where_there_is_nothing(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert kb_("check").code == 66
+
+
+def test_check_strict_and_stats(kb_: Kb, site: Path) -> None:
+    (site / "articles" / "zh" / "ms-swift-ovis2-grpo.md").unlink()
+    assert (kb_("check").code, kb_("check", "--strict").code) == (0, 65)
+    rows = json.loads(kb_("check", "--stats", "--json").out)
+    assert [(row["lang"], row["articles"], row["records"]) for row in rows] == [("en", 1, 2), ("all", 1, 2)]
+    shown = kb_("check", "--stats")
+    heads, en, both = (line.split() for line in shown.out.splitlines())
+    assert heads[:5] == ["language", "articles", "issues", "records", "projects"]
+    assert (en[:4], both[:4]) == (["en", "1", "2", "2"], ["all", "1", "2", "2"])
+
+
+def test_new(kb_: Kb, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    laid_out = kb_("new", "nccl-timeout", "--project", "NCCL")
+    assert laid_out.code == 0
+    paths = [Path(line) for line in laid_out.out.splitlines()]
+    assert [path.resolve() for path in paths] == [site / "articles" / lang / "nccl-timeout.md" for lang in ("en", "zh")]
+    assert "is not finished" in kb_("check").out
+    again = kb_("new", "nccl-timeout")
+    assert (again.code, again.out) == (65, "")
+    assert "there already" in again.err
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert kb_("new", "first").code == 0
+    assert (elsewhere / "articles" / "zh" / "first.md").is_file()
 
 
 # --- help, version, completion --------------------------------------------------------------------------------------

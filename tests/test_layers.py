@@ -30,7 +30,7 @@ LAYERS = [
     {"records", "text", "errors", "errorlines", "arrays"},
     {"articles", "signature", "encoders", "bm25", "ranking", "passages"},
     {"snapshot", "store", "store_faiss", "locate"},
-    {"build", "cache", "check", "search"},
+    {"build", "cache", "check", "review", "scaffold", "search"},
     {"cli", "render", "__main__"},
 ]
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}

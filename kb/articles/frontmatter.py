@@ -6,7 +6,10 @@ remark says so: a missing quote must not cost an article its project.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date
 
 import yaml
 
@@ -17,6 +20,11 @@ __all__ = ["FrontMatter", "read_front_matter"]
 _MAX_LINES = 200
 _MAX_CHARS = 20_000
 _MAX_ITEMS = 200
+# Keys of the project's own form, and the other names under which pages state the same.
+_LISTS = ("project", "tags", "versions", "sources")
+_TEXTS = ("title", "lang", "updated")
+_OTHERS = "projects product products software component repo repository version source language tag category categories"
+_READ = frozenset((*_LISTS, *_TEXTS, *_OTHERS.split()))
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -57,6 +65,7 @@ def read_front_matter(lines: list[str]) -> FrontMatter:
         if not isinstance(data, dict):
             raise yaml.YAMLError("not a mapping")
         values = {str(key).strip().lower(): _strings(value) for key, value in data.items()}
+        remarks += [Remark(_line_of(key, inner, start), "front-matter", text) for key, text in _misfits(data)]
     except (yaml.YAMLError, RecursionError, ValueError):
         values = _key_values(inner)
         remarks.append(Remark(start + 1, "front-matter", "not YAML: its `key: value` lines are taken as they stand"))
@@ -67,6 +76,35 @@ def _is_mapping(inner: list[str]) -> bool:
     """A rule, a paragraph and a rule are no front matter; `key: value` lines are."""
     filled = [line for line in inner if line.strip()]
     return not filled or any(":" in line and not line.startswith((" ", "-", "#")) for line in filled[:3])
+
+
+def _misfits(data: dict[object, object]) -> Iterator[tuple[str, str]]:
+    """Keys of this project's own form whose values are of another type, and keys that are nearly one of them."""
+    for key, value in data.items():
+        name = str(key).strip().lower()
+        if name in _LISTS and not (isinstance(value, str) or _is_list_of_texts(value)):
+            yield str(key), f"{name}: wants a text or a list of texts"
+        elif name in _TEXTS and not isinstance(value, str):
+            yield str(key), f"{name}: wants one text"
+        elif name == "updated" and not _is_date(str(value)):
+            yield str(key), f"updated: wants a date as 2026-01-31, not {value!r}"
+        elif name not in _READ and (near := difflib.get_close_matches(name, (*_LISTS, *_TEXTS), 1, 0.8)):
+            yield str(key), f"{name}: is not read; {near[0]} is meant?"
+
+
+def _is_list_of_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(date.fromisoformat(text[:10]))  # a time of day may follow
+    except ValueError:
+        return False
+
+
+def _line_of(key: str, inner: list[str], start: int) -> int:
+    return start + 2 + next((n for n, line in enumerate(inner) if line.lstrip("'\"").startswith(key)), 0)
 
 
 def _strings(value: object) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import click
 import kb
 from kb.cli.ask import projects, search, show
 from kb.cli.common import complain
-from kb.cli.make import build, check, completion, parse
+from kb.cli.make import build, check, completion, new, parse
 from kb.errors import IndexWriteFailed, KbError
 
 __all__ = ["cli", "main"]
@@ -71,7 +71,7 @@ def cli() -> None:
     """
 
 
-for _command in (search, show, projects, build, parse, check, completion):
+for _command in (search, show, projects, build, parse, new, check, completion):
     cli.add_command(_command)
 
 

@@ -1,4 +1,5 @@
-"""Here are articles; `build` makes an index of them, `parse` shows what they hold, `check` finds what is wrong."""
+"""Here are articles; `build` makes an index of them, `parse` shows what they hold, `new` begins one, `check` finds what
+is wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import click
 from kb.cli.common import MAX_STDIN, complain, index_option, json_option, plain, print_json, screen
 from kb.errors import ArticleError, IndexMissing
 
-__all__ = ["build", "check", "completion", "parse"]
+__all__ = ["build", "check", "completion", "new", "parse"]
 
 
 @click.command()
@@ -148,24 +149,59 @@ def parse(path: Path, explain: bool, as_json: bool) -> None:
 
 
 @click.command()
+@click.argument("slug")
+@click.option("--project", help="The project that owns the issue, as it writes itself: DeepSpeed, ms-swift.")
 @click.option(
     "--articles",
     type=click.Path(path_type=Path),
-    help="Folder of articles. Default: articles/ at or above this folder.",
+    help="Folder of articles. Default: articles/ at or above this folder, else a new one here.",
 )
+def new(slug: str, project: str | None, articles: Path | None) -> None:
+    """Lay out both files of a new article, named SLUG, with what each section wants.
+
+    \b
+      kb new deepspeed-zero3-empty-weights --project DeepSpeed
+      kb new nccl-timeout --articles notes
+
+    A file that is there is never overwritten. `kb check` finds what was left to write.
+    """
+    from kb.locate import own_articles
+    from kb.scaffold import scaffold
+
+    for path in scaffold(articles or own_articles() or Path("articles"), slug, project=project):
+        click.echo(plain(str(path)))
+
+
+@click.command()
+@click.option(
+    "--articles",
+    type=click.Path(path_type=Path),
+    help="Folder of articles; no index is looked at unless --index names one. Default: articles/ at or above this.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 65 when there is a warning, too.")
+@click.option("--stats", is_flag=True, help="Instead count articles, issues and projects, by language.")
 @json_option
 @index_option
-def check(articles: Path | None, as_json: bool, index: Path | None) -> None:
+def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index: Path | None) -> None:
     """Find what a reviewer of the articles, and a fsck of the index, would send back. Changes nothing.
 
     Prints `path:line: error|warning: what` and exits with 65 when there is an error.
+
+    \b
+      kb check                   articles/ and index/ here or above
+      kb check --strict          for CI: warnings fail, too
+      kb check --stats           how much there is of what
     """
     gc.enable()
-    from kb.check import check_articles, check_index
+    from kb.check import check_index
     from kb.locate import locate, own_articles
+    from kb.review import review
 
     folder = articles or (None if index else own_articles())
-    findings = check_articles(folder) if folder else []
+    if stats:
+        _print_stats(folder or locate(index).articles, as_json)
+        return
+    findings = review(folder) if folder else []
     place = locate(index)
     if (index or not place.kept_fresh) and not (articles and index is None):
         findings += check_index(place.index, articles or place.articles)
@@ -181,7 +217,29 @@ def check(articles: Path | None, as_json: bool, index: Path | None) -> None:
             click.echo(f"{where}: {f.level}: {plain(f.message)}")
     errors = sum(f.level == "error" for f in findings)
     click.echo(f"{_counted(errors, 'error')}, {_counted(len(findings) - errors, 'warning')}", err=True)
-    sys.exit(ArticleError.exit_code if errors else 0)
+    sys.exit(ArticleError.exit_code if errors or (strict and findings) else 0)
+
+
+def _print_stats(folder: Path | None, as_json: bool) -> None:
+    from kb.review import tally
+
+    if folder is None:
+        raise IndexMissing("there are no articles here", path=Path.cwd(), hint="kb check --stats --articles DIR")
+    rows = [one.as_dict() for one in tally(folder)]
+    if as_json:
+        print_json(rows)
+        return
+    heads = {
+        "lang": "language",
+        "with_errors": "error lines",
+        "with_fix": "fix",
+        "mean_words": "words/record",
+    }
+    names = [heads.get(name, name) for name in rows[0]]
+    widths = [max(len(name), *(len(str(row[key])) for row in rows)) for name, key in zip(names, rows[0], strict=True)]
+    for cells in (names, *(map(str, row.values()) for row in rows)):
+        aligned = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
+        click.echo("  ".join([aligned[0].strip().ljust(widths[0]), *aligned[1:]]))
 
 
 @click.command()

@@ -1,0 +1,235 @@
+"""Here are articles; tell what a reviewer would send back, and how much there is of what. Changes nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from kb.articles import parse
+from kb.build import read_articles, scan
+from kb.errors import ArticleError
+from kb.records import Article, IssueRecord, Lang
+from kb.scaffold import PLACEHOLDER
+from kb.text import HAN
+
+__all__ = ["Finding", "Tally", "review", "tally"]
+
+_FENCE = re.compile(r"[ \t]{0,12}(`{3,}|~{3,})")
+_STEP = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、]|\|)|`|^[ \t]*~~~|https?://", re.MULTILINE)
+_LINK = re.compile(r"\]\(<?([^()\s:<>#]{1,200}\.md)(?:#[^()\s<>]*)?>?\)", re.IGNORECASE)
+_ISSUE = re.compile(r"`([\w-]{1,100})#(\d{1,4})(?:/\w\w)?`")
+_WORD = re.compile(rf"[{HAN}]|[^\W{HAN}]+")
+
+_SHINGLE = 5  # words
+_COMMON = 30  # shingles in more records than this are boilerplate and cannot make two issues alike
+_ALIKE = 0.5  # Jaccard similarity of shingles from which on two issues are probably one
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    path: str
+    line: int | None
+    level: Literal["error", "warning"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How much there is in one language, or, of `lang` "all", altogether."""
+
+    lang: str
+    articles: int
+    issues: int
+    records: int
+    projects: int
+    with_errors: int
+    """records that hold a literal error line"""
+    with_fix: int
+    mean_words: float
+    """words of symptom, cause and fix a record; a Chinese character counts as a word"""
+    sources: int
+    """different ones"""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass
+class _Folder:
+    articles: list[tuple[Article, str]]
+    """each with its text"""
+    findings: list[Finding]
+
+    def __init__(self, folder: Path) -> None:
+        self.articles = []
+        self.findings = [Finding(s.path, None, "warning", f"skipped: {s.reason}") for s in scan(folder)[1]]
+        for path, data in read_articles(folder):
+            try:
+                if isinstance(data, ArticleError):
+                    raise data
+                self.articles.append((parse(data, path=path), data.decode("utf-8-sig", "replace")))
+            except ArticleError as error:
+                self.findings.append(Finding(path, error.line, "error", error.message))
+
+    @property
+    def records(self) -> list[IssueRecord]:
+        return [record for article, _ in self.articles for record in article.records]
+
+
+def review(folder: Path) -> list[Finding]:
+    """What is wrong with the articles below `folder`, by path and line."""
+    here = _Folder(folder)
+    findings = here.findings
+    twins: dict[str, dict[Lang, Article]] = defaultdict(dict)
+    told: dict[str, str] = {}
+    for article, _ in here.articles:
+        twins[article.slug][article.lang] = article
+        findings += _within(article)
+        for record in article.records:
+            first = told.setdefault(record.id.casefold(), article.path)
+            if first != article.path:
+                findings.append(_at(record, "error", f"{record.id} is told by {first} already"))
+    known = {article.path: article for article, _ in here.articles}
+    for article, text in here.articles:
+        findings += _links(article, text, known, twins)
+    for slug in sorted(twins):
+        findings += _between(slug, twins[slug])
+    findings += _alike(here.records)
+    return sorted(findings, key=lambda f: (f.path, f.line or 0))
+
+
+def tally(folder: Path) -> list[Tally]:
+    """One for each language in which there are articles, and one for all of them. Unreadable articles do not count."""
+    here = _Folder(folder)
+    langs = sorted({article.lang for article, _ in here.articles})
+    groups = [(str(lang), [a for a, _ in here.articles if a.lang == lang]) for lang in langs]
+    return [_tally(lang, group) for lang, group in [*groups, ("all", [a for a, _ in here.articles])]]
+
+
+def _tally(lang: str, articles: Sequence[Article]) -> Tally:
+    records = [record for article in articles for record in article.records]
+    words = sum(len(_WORD.findall(f"{r.symptom}\n{r.cause}\n{r.fix}")) for r in records)
+    return Tally(
+        lang=lang,
+        articles=len(articles),
+        issues=len({record.issue for record in records}),
+        records=len(records),
+        projects=len({record.project.casefold() for record in records if record.project}),
+        with_errors=sum(bool(record.errors) for record in records),
+        with_fix=sum(bool(record.fix) for record in records),
+        mean_words=round(words / max(1, len(records)), 1),
+        sources=len({source for record in records for source in record.sources}),
+    )
+
+
+def _at(record: IssueRecord, level: Literal["error", "warning"], message: str) -> Finding:
+    return Finding(record.source.path, record.source.first_line, level, message)
+
+
+def _within(article: Article) -> Iterator[Finding]:
+    if not article.records:
+        yield Finding(article.path, None, "warning", "no issue was found here; see `kb parse --explain`")
+    for remark in article.remarks:
+        if remark.kind == "front-matter" and not remark.text.startswith("#"):
+            yield Finding(article.path, remark.line, "error", f"front matter: {remark.text}")
+    for record in article.records:
+        whole = "\n".join([record.title, record.project or "", record.symptom, record.cause, record.fix])
+        if left := PLACEHOLDER.search(whole):
+            yield _at(record, "error", f"{record.id} is not finished: {left[0]}")
+        if not record.symptom and not record.errors:
+            yield _at(record, "error", f"{record.id} says neither what is seen nor what is printed")
+        elif not record.errors and not "".join(_unfenced(record.symptom)).strip():
+            yield _at(record, "error", f"{record.id} has neither an error line nor a description")
+        if not record.fix:
+            yield _at(record, "warning", f"{record.id} has no fix")
+        elif not _STEP.search(record.fix):
+            yield _at(record, "warning", f"the fix of {record.id} names no step: no list, command or setting")
+        if not record.cause:
+            yield _at(record, "warning", f"{record.id} has no cause")
+        if not record.project:
+            yield _at(record, "warning", f"{record.id} names no project")
+    if article.records:
+        for source in article.records[0].sources:  # the front matter's, the same for all
+            if not source.startswith(("https://", "http://")) or any(c.isspace() for c in source):
+                yield _at(article.records[0], "error", f"the source {source!r} is no URL")
+
+
+def _links(
+    article: Article, text: str, known: dict[str, Article], twins: dict[str, dict[Lang, Article]]
+) -> Iterator[Finding]:
+    """Links to articles that are not there, and names of issues that their article does not have."""
+    here = PurePosixPath(article.path).parent
+    for number, line in enumerate(_unfenced(text), 1):
+        for link in _LINK.finditer(line):
+            parts: list[str] = []
+            for part in (here / link[1]).parts:
+                if part == "..":
+                    parts = parts[:-1]
+                else:
+                    parts.append(part)
+            if "/".join(parts) not in known:
+                yield Finding(article.path, number, "error", f"the link to {link[1]} leads nowhere")
+        for name in _ISSUE.finditer(line):
+            told = twins.get(name[1], {}).values()
+            if told and not any(1 <= int(name[2]) <= len(other.records) for other in told):
+                yield Finding(article.path, number, "error", f"{name[1]} has no issue {name[2]}")
+
+
+def _unfenced(markdown: str) -> Iterator[str]:
+    """Its lines; those of fenced code are empty."""
+    fence = ""
+    for line in markdown.splitlines():
+        found = _FENCE.match(line)
+        if fence:
+            if found and found[1].startswith(fence) and not line.strip(" \t`~"):
+                fence = ""
+            yield ""
+        elif found:
+            fence = found[1]
+            yield ""
+        else:
+            yield line
+
+
+def _between(slug: str, tellings: dict[Lang, Article]) -> Iterator[Finding]:
+    if len(tellings) == 1:
+        (article,) = tellings.values()
+        other = "zh" if article.lang == "en" else "en"
+        yield Finding(article.path, None, "warning", f"{slug} has no telling in {other}")
+        return
+    en, zh = tellings["en"], tellings["zh"]
+    if len(en.records) != len(zh.records):
+        yield Finding(zh.path, None, "error", f"{len(zh.records)} issues here, {len(en.records)} in {en.path}")
+    for one, two in zip(en.records, zh.records, strict=False):
+        if one.project != two.project:
+            yield _at(two, "warning", f"the project is {two.project} here, {one.project} in {en.path}")
+        if bool(one.errors) != bool(two.errors):
+            bare, full = (one, two) if two.errors else (two, one)
+            yield _at(bare, "warning", f"{bare.id} has no error line, {full.id} has")
+
+
+def _alike(records: Sequence[IssueRecord]) -> Iterator[Finding]:
+    """Pairs of records of one language, but of different issues, whose texts are mostly the same."""
+    shingles: list[frozenset[int]] = []
+    holders: dict[int, list[int]] = defaultdict(list)
+    for row, record in enumerate(records):
+        words = [w.casefold() for w in _WORD.findall(f"{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}")]
+        runs = {hash(tuple(words[at : at + _SHINGLE])) for at in range(max(1, len(words) - _SHINGLE + 1))}
+        shingles.append(frozenset(runs) if words else frozenset())
+        for run in shingles[-1]:
+            holders[run].append(row)
+    shared: Counter[tuple[int, int]] = Counter()
+    for rows in holders.values():
+        if 1 < len(rows) <= _COMMON:
+            shared.update((a, b) for at, a in enumerate(rows) for b in rows[at + 1 :])
+    for (a, b), count in sorted(shared.items()):
+        one, two = records[a], records[b]
+        if one.lang != two.lang or one.issue == two.issue:
+            continue
+        alike = count / (len(shingles[a]) + len(shingles[b]) - count)
+        if alike >= _ALIKE:
+            yield _at(two, "warning", f"{two.id} is {alike:.0%} the same as {one.id}; one of them is enough")

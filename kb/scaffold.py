@@ -1,0 +1,114 @@
+"""Here is a slug; give me the two files of a new article, laid out in this project's own form."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from pathlib import Path
+
+from kb.errors import ArticleError
+from kb.records import Lang
+
+__all__ = ["PLACEHOLDER", "scaffold"]
+
+PLACEHOLDER = re.compile(r"<(?:to write|待写)[:：][^>\n]*>")
+"""what `scaffold` leaves for the writer to replace; `kb check` finds what was forgotten"""
+
+_MAX_SLUG = 80  # characters: a path on Windows may have 260
+_SLUG = re.compile(rf"[a-z0-9-]{{1,{_MAX_SLUG}}}\Z")
+_WINDOWS_DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])\Z")
+
+_BODY: dict[Lang, str] = {
+    "en": """\
+# {title}
+
+## <to write: the issue's title, what fails where>
+
+### Symptom
+
+```
+<to write: the literal error lines, as they appear, and their usual variants>
+```
+
+<to write: when it happens and what one sees, in words of somebody who has no error at hand>
+
+### Cause
+
+<to write: why; say so when it is not proven, and leave the section out when nobody knows>
+
+### Fix
+
+1. <to write: the first step, best remedy first>
+
+   ```bash
+   <to write: its commands or settings>
+   ```
+
+2. <to write: how to see that it worked>
+
+### Not to be confused with
+
+- <to write: what looks alike and is something else, linked as [`other-slug#1`](other-slug.md)>
+""",
+    "zh": """\
+# {title}
+
+## <待写：问题的标题，什么地方出了什么错>
+
+### 现象
+
+```
+<待写：报错原文及常见变体，照原样贴>
+```
+
+<待写：什么时候出现、看到了什么；用手头没有报错的人会说的话来写>
+
+### 原因
+
+<待写：为什么；没有证实就直说，没人知道就删掉这一节>
+
+### 解决方案
+
+1. <待写：第一步，最有效的放最前>
+
+   ```bash
+   <待写：命令或配置>
+   ```
+
+2. <待写：怎样确认已经解决>
+
+### 容易混淆
+
+- <待写：看着像、其实是另一回事的问题，这样链接：[`other-slug#1`](other-slug.md)>
+""",
+}
+_TITLE: dict[Lang, str] = {"en": "<to write: the article's title>", "zh": "<待写：文章标题>"}
+
+
+def scaffold(articles: Path, slug: str, *, project: str | None = None, today: date | None = None) -> list[Path]:
+    """Writes `<lang>/<slug>.md` for both languages below `articles` and returns their paths, English first.
+
+    A telling that is there stays as it is and is not returned. Raises ArticleError when the slug cannot name a file
+    everywhere, when both tellings are there, or when they cannot be written.
+    """
+    whole = _SLUG.match(slug) and "" not in slug.split("-")
+    if not whole or _WINDOWS_DEVICES.match(slug):
+        raise ArticleError(
+            f"{slug!r} cannot be a slug: small ASCII letters, digits and single hyphens, at most {_MAX_SLUG}",
+            hint="kb new deepspeed-zero3-empty-weights",
+        )
+    paths = {lang: articles / lang / f"{slug}.md" for lang in _BODY}
+    missing = [lang for lang in paths if not paths[lang].exists()]
+    if not missing:
+        raise ArticleError("is there already, in both languages", path=paths["en"], hint="choose another slug")
+    for lang in missing:
+        owner = json.dumps(project or "<to write: DeepSpeed, or a list whose first owns it>", ensure_ascii=False)
+        front = f"project: {owner}\ntags: []\nversions: []\nsources: []\nupdated: {today or date.today()}\n"
+        try:
+            paths[lang].parent.mkdir(parents=True, exist_ok=True)
+            with paths[lang].open("x", encoding="utf-8", newline="\n") as file:
+                file.write(f"---\n{front}---\n\n" + _BODY[lang].format(title=_TITLE[lang]))
+        except OSError as error:
+            raise ArticleError(f"cannot be written ({error.strerror})", path=paths[lang]) from None
+    return [paths[lang] for lang in missing]

@@ -1,0 +1,266 @@
+"""What `kb check` finds in articles, what `kb check --stats` counts, and what `kb new` lays out."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import kb
+from kb.articles import parse
+from kb.build import read_articles
+from kb.errors import ArticleError
+from kb.review import review, tally
+from kb.scaffold import PLACEHOLDER, scaffold
+
+ARTICLES = Path(kb.__file__).parents[1] / "articles"
+
+ERROR = "RuntimeError: size mismatch for lm_head.weight: copying a param with shape torch.Size([0])"
+FRONT = """\
+---
+project: DeepSpeed
+tags: [zero3]
+versions: [deepspeed 0.16]
+sources:
+  - https://github.com/deepspeedai/DeepSpeed/issues/1
+updated: 2026-01-31
+---
+"""
+EN = (
+    FRONT
+    + """
+# Empty weights
+
+## The saved weights are empty
+
+### Symptom
+
+```
+RuntimeError: size mismatch for lm_head.weight: copying a param with shape torch.Size([0])
+```
+
+Saving works, loading what was saved does not: every tensor in the file has no elements.
+
+### Cause
+
+The weights are partitioned, and one rank saved its own placeholder.
+
+### Fix
+
+1. Gather the weights before saving.
+
+### Not to be confused with
+
+- Another one: [`other#1`](other.md).
+"""
+)
+ZH = (
+    FRONT
+    + """
+# 权重存成空的
+
+## 保存下来的权重是空的
+
+### 现象
+
+```
+RuntimeError: size mismatch for lm_head.weight: copying a param with shape torch.Size([0])
+```
+
+保存时不报错，一加载就失败，文件里每个张量都没有元素。
+
+### 原因
+
+权重是分片的，某个进程存下了自己的占位符。
+
+### 解决方案
+
+1. 保存之前先把权重收集起来。
+
+### 容易混淆
+
+- 另一个问题：[`other#1`](other.md)。
+"""
+)
+OTHER = EN.replace("Empty weights", "A hang").replace("The saved weights are empty", "Everything stands still")
+OTHER = OTHER.replace(
+    "Saving works, loading what was saved does not: every tensor in the file has no elements.",
+    "At the first step of the second epoch all cards show full load, and nothing is logged any more until midnight.",
+).replace("The weights are partitioned, and one rank saved its own placeholder.", "One rank waits for data.")
+OTHER = OTHER.replace("Gather the weights before saving.", "Give every rank the same number of batches.")
+OTHER = OTHER.replace(
+    "RuntimeError: size mismatch for lm_head.weight: copying a param with shape torch.Size([0])",
+    "Watchdog caught collective operation timeout",
+).replace("other", "empty")
+
+# What is replaced in en/empty.md -> what is found there: line (None: about the file), level, a part of the message.
+CHANGES: dict[str, tuple[str, str, int | None, str, str]] = {
+    "list of lists": ("tags: [zero3]", "tags: [[zero3]]", 3, "error", "tags: wants a text or a list of texts"),
+    "a mapping": ("project: DeepSpeed", "project: {name: DeepSpeed}", 2, "error", "project: wants a text"),
+    "two dates": ("updated: 2026-01-31", "updated: [2026-01-31]", 7, "error", "updated: wants one text"),
+    "no date": ("updated: 2026-01-31", "updated: yesterday", 7, "error", "updated: wants a date"),
+    "no such day": ("updated: 2026-01-31", "updated: 2026-02-31", 7, "error", "updated: wants a date"),
+    "mistyped key": ("versions:", "verions:", 4, "error", "versions is meant?"),
+    "broken YAML": ("tags: [zero3]", "tags: [zero3", 1, "error", "not YAML"),
+    "no URL": ("- https://github.com/", "- github.com/", 12, "error", "is no URL"),
+    "dead link": ("(other.md)", "(another.md)", 32, "error", "another.md leads nowhere"),
+    "dead link upwards": ("(other.md)", "(../../other.md)", 32, "error", "leads nowhere"),
+    "no such issue": ("`other#1`", "`other#2`", 32, "error", "other has no issue 2"),
+    "no fix": ("### Fix\n\n1. Gather the weights before saving.\n", "", 12, "warning", "has no fix"),
+    "no step": ("1. Gather the weights", "Gather the weights", 12, "warning", "names no step"),
+    "no cause": ("### Cause\n\nThe weights are partitioned, and one rank saved its own placeholder.\n", "",
+                 12, "warning", "has no cause"),
+    "nothing seen": ("Saving works", "<to write: when>", 12, "error", "is not finished"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """Two articles in two languages in which nothing is wrong."""
+    for lang, one, two in (("en", EN, OTHER), ("zh", ZH, OTHER)):
+        (tmp_path / lang).mkdir()
+        (tmp_path / lang / "empty.md").write_text(one, "utf-8")
+        (tmp_path / lang / "other.md").write_text(two, "utf-8")
+    return tmp_path
+
+
+def edit(base: Path, old: str, new: str, path: str = "en/empty.md") -> None:
+    text = (base / path).read_text("utf-8")
+    assert old in text
+    (base / path).write_text(text.replace(old, new), "utf-8")
+
+
+def test_nothing_is_wrong(base: Path) -> None:
+    assert review(base) == []
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_found(name: str, base: Path) -> None:
+    old, new, line, level, message = CHANGES[name]
+    edit(base, old, new)
+    (found,) = [finding for finding in review(base) if finding.path == "en/empty.md"]
+    assert (found.line, found.level) == (line, level)
+    assert message in found.message
+
+
+def test_links_in_code_and_to_the_web_are_not_followed(base: Path) -> None:
+    edit(base, "```\nRuntimeError", "```\n[x](nowhere.md) `other#9`\nRuntimeError")
+    edit(base, "(other.md)", "(other.md#cause) [y](https://example.org/nowhere.md) `trl#3199` [z](../zh/other.md)")
+    assert review(base) == []
+
+
+def test_no_error_line_and_no_description(base: Path) -> None:
+    edit(base, f"```\n{ERROR}\n```", "```bash\nls -l model.bin\n```")
+    edit(base, "Saving works, loading what was saved does not: every tensor in the file has no elements.", "")
+    messages = [finding.message for finding in review(base)]
+    assert "empty#1/en has neither an error line nor a description" in messages
+    assert "empty#1/en has no error line, empty#1/zh has" in messages
+
+
+def test_between_the_tellings(base: Path) -> None:
+    edit(base, "## 保存下来", "Project: TRL\n\n## 保存下来", "zh/empty.md")
+    edit(base, "project: DeepSpeed", "project: TRL", "zh/empty.md")
+    text = (base / "en/other.md").read_text("utf-8")
+    (base / "en/other.md").write_text(
+        text + "\n## Second\n\n### Symptom\n\nIt hangs.\n\n### Fix\n\n1. Wait.\n", "utf-8"
+    )
+    (base / "zh/empty.md").rename(base / "zh/third.md")
+    found = {(f.path, f.level, f.message) for f in review(base)}
+    assert ("zh/other.md", "error", "1 issues here, 2 in en/other.md") in found
+    assert ("en/empty.md", "warning", "empty has no telling in zh") in found
+    assert ("zh/third.md", "warning", "third has no telling in en") in found
+
+
+def test_projects_of_the_tellings_differ(base: Path) -> None:
+    edit(base, "project: DeepSpeed", "project: TRL", "zh/empty.md")
+    assert [f.message for f in review(base)] == ["the project is TRL here, DeepSpeed in en/empty.md"]
+
+
+def test_an_issue_told_twice(base: Path) -> None:
+    (base / "en" / "copy.md").write_text(EN.replace("partitioned", "split over the ranks"), "utf-8")
+    messages = [f.message for f in review(base) if f.path == "en/empty.md"]
+    assert any("the same as copy#1/en" in message for message in messages)
+    (base / "en" / "deep").mkdir()
+    (base / "en" / "deep" / "Empty.md").write_text(EN, "utf-8")
+    assert "Empty#1/en is told by en/deep/Empty.md already" not in messages
+    assert any("is told by" in f.message for f in review(base))
+
+
+def test_unreadable_articles_are_findings(base: Path) -> None:
+    (base / "en" / "gbk.md").write_bytes("# 标题".encode("gbk"))
+    (found,) = [f for f in review(base) if f.path == "en/gbk.md"]
+    assert found.level == "error"
+
+
+def test_tally(base: Path) -> None:
+    edit(base, f"```\n{ERROR}\n```", "```bash\nls -l model.bin\n```")
+    en, zh, both = tally(base)
+    assert (en.lang, en.articles, en.issues, en.records, en.projects) == ("en", 2, 2, 2, 1)
+    assert (en.with_errors, zh.with_errors, both.with_errors) == (1, 2, 3)
+    assert (both.lang, both.articles, both.issues, both.records, both.sources) == ("all", 4, 2, 4, 1)
+    words = 0
+    for record in parse((base / "zh/empty.md").read_bytes(), path="zh/empty.md").records:
+        for text in (record.symptom, record.cause, record.fix):
+            latin = "".join(c if c.isascii() and (c.isalnum() or c == "_") else " " for c in text)
+            words += len(latin.split()) + sum("\u4e00" <= c <= "\u9fd5" for c in text)
+    (base / "zh/other.md").unlink()
+    assert tally(base)[1].mean_words == words
+
+
+def test_new_lays_out_what_check_wants_filled(base: Path) -> None:
+    paths = scaffold(base, "nccl-timeout", project="NCCL: the library", today=date(2026, 1, 31))
+    assert [path.relative_to(base).as_posix() for path in paths] == ["en/nccl-timeout.md", "zh/nccl-timeout.md"]
+    for path in paths:
+        lang = path.parent.name
+        article = parse(path.read_bytes(), path=f"{lang}/nccl-timeout.md")
+        (record,) = article.records
+        assert record.project == "NCCL: the library"
+        assert all(PLACEHOLDER.search(text) for text in (record.title, record.symptom, record.cause, record.fix))
+        assert [f.message for f in review(base) if f.path == article.path and "not finished" in f.message]
+    for path in paths:
+        filled = PLACEHOLDER.sub(f"words of {path.parent.name}", path.read_text("utf-8"))
+        path.write_text(filled.replace("other-slug", "other"), "utf-8")
+    assert review(base) == []
+
+
+def test_new_overwrites_nothing(base: Path) -> None:
+    (base / "zh" / "other.md").unlink()
+    before = (base / "en" / "other.md").read_bytes()
+    (written,) = scaffold(base, "other")
+    assert written == base / "zh" / "other.md"
+    assert (base / "en" / "other.md").read_bytes() == before
+    with pytest.raises(ArticleError, match="in both languages"):
+        scaffold(base, "other")
+
+
+@pytest.mark.parametrize(
+    "slug", ["", "../up", "a/b", "A", "ä", "a--b", "-a", "a-", "con", "a" * 81, "a b", "a.md", "a\n"]
+)
+def test_what_cannot_be_a_slug(slug: str, tmp_path: Path) -> None:
+    with pytest.raises(ArticleError, match="cannot be a slug"):
+        scaffold(tmp_path / "articles", slug)
+    assert not (tmp_path / "articles").exists()
+
+
+# --- the articles that travel with kb ---------------------------------------------------------------------------------
+
+
+def test_nothing_is_wrong_with_our_own_articles() -> None:
+    assert review(ARTICLES) == []
+
+
+def test_our_own_articles_are_whole() -> None:
+    """Read in the project's own form: each issue with all that an answer shows, nothing in an unread place."""
+    for path, data in read_articles(ARTICLES):
+        assert isinstance(data, bytes)
+        article = parse(data, path=path)
+        assert {remark.kind for remark in article.remarks} <= {"background", "confusable"}, path
+        assert article.title not in [record.title for record in article.records], path
+        for record in article.records:
+            assert record.symptom, path
+            assert record.fix, path
+            assert record.project, path
+            assert record.tags, path
+            assert record.sources, path
+            assert (record.lang, path.split("/")[0]) in (("en", "en"), ("zh", "zh"))
