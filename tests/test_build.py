@@ -24,8 +24,8 @@ import kb.build
 from kb import snapshot
 from kb.articles import MAX_BYTES, parse
 from kb.build import BuildFailed, build, scan
-from kb.check import check_articles
 from kb.errors import ArticleError, IndexMismatch, KbError
+from kb.review import review
 from kb.search import KnowledgeBase
 
 ROOT = Path(__file__).parent.parent
@@ -301,7 +301,7 @@ def test_a_bad_article_is_named_with_its_line_and_what_to_do(old: tuple[Path, Pa
     assert error.hint
     assert files(index) == before
     assert ask(index)[0] == "a#1"
-    assert any(finding.path == error.path and finding.level == "error" for finding in check_articles(articles))
+    assert any(finding.path == error.path and finding.level == "error" for finding in review(articles))
 
 
 def test_all_bad_articles_are_named_and_the_rest_can_be_built(
@@ -531,7 +531,7 @@ def test_an_issue_is_told_once_in_a_language(old: tuple[Path, Path], write: Writ
     assert (report.articles, len(report.bad)) == (3, 2)
     with KnowledgeBase.open(index, encoder=encoder) as base:
         assert [record.source.path for record in base.show("a#1")] == ["en/a.md", "zh/a.md"]
-    errors = {finding.path for finding in check_articles(articles) if finding.level == "error"}
+    errors = {finding.path for finding in review(articles) if finding.level == "error"}
     assert errors == {"en/deeper/a.md", "en/b.md"}
 
 
