@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sys
 import warnings
 from collections.abc import Sequence
@@ -423,6 +424,19 @@ def test_prompts_of_the_model_are_applied(sentence_transformers: Any, tiny: Path
     assert np.abs(passage - by_hand[1]).max() < 1e-5
     assert np.abs(query - by_hand[2]).max() > 0.01
     assert np.abs(query - passage).max() > 0.01
+
+
+def test_a_model_of_the_e5_family_gets_the_prompts_it_does_not_bring(tiny: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "multilingual-e5-tiny"
+    shutil.copytree(tiny, folder)
+    config = folder / "config_sentence_transformers.json"
+    config.write_text(json.dumps(json.loads(config.read_text("utf-8")) | {"prompts": {}}), "utf-8")
+    shutil.copytree(folder, tmp_path / "other")
+    for kind in ("query", "passage"):
+        expected = open_encoder(str(tiny)).encode(["pop empty"], kind=kind)  # type: ignore[arg-type]
+        assert np.abs(open_encoder(str(folder)).encode(["pop empty"], kind=kind) - expected).max() < 1e-5  # type: ignore[arg-type]
+        bare = open_encoder(str(tmp_path / "other")).encode(["pop empty"], kind=kind)  # type: ignore[arg-type]
+        assert np.abs(bare - expected).max() > 0.01
 
 
 def test_transformer_rows_are_finite_and_of_norm_one(tiny: Path) -> None:

@@ -1,11 +1,13 @@
 """Here is text; give me the vector of any sentence-transformers model (extra `transformers`: it brings torch).
 
-Queries and passages are encoded with the prompts that the model itself brings (`encode_query`, `encode_document`).
+Queries and passages are encoded with the prompts that the model itself brings (`encode_query`, `encode_document`). Models of the
+E5 family were trained with prompts but do not say so in their files: theirs stand here.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from kb.encoders import Kind
 
 __all__ = ["TransformerEncoder"]
+
+_E5 = re.compile(r"(?:^|[/\\_-])e5-", re.IGNORECASE)
+_E5_PROMPTS = {"query": "query: ", "document": "passage: "}
 
 
 class TransformerEncoder:
@@ -39,6 +44,8 @@ class TransformerEncoder:
                 f"the encoder {name!r} cannot be loaded: {error}",
                 hint="give a folder, or a model that is in the local cache; HF_HUB_OFFLINE=1 forbids the network",
             ) from error
+        if _E5.search(name) and not any(self._model.prompts.values()):
+            self._model.prompts.update(_E5_PROMPTS)
         old, new = "get_sentence_embedding_dimension", "get_embedding_dimension"  # calling the old one warns
         dim = getattr(self._model, new if hasattr(self._model, new) else old)()
         if dim is None:

