@@ -176,6 +176,7 @@ class KnowledgeBase:
         numbers = store.issue_of(candidates)
         for i in sorted(range(len(candidates)), key=lambda i: (-scores[i], candidates[i])):
             best.setdefault(numbers[i], i)
+        leads = _leads([scores[i] for i in best.values()])
         chosen = list(best.values())[:k]
         shown = [store.telling(candidates[i], lang or query.lang) for i in chosen]
         hits = []
@@ -187,7 +188,7 @@ class KnowledgeBase:
                     issue=record.issue,
                     record=record,
                     score=scores[i],
-                    confidence=ranking.confidence(one),
+                    confidence=ranking.confidence(one, leads[rank - 1]),
                     evidence=one,
                     matched=self._matched(query, candidates[i], terms),
                 )
@@ -252,6 +253,12 @@ class KnowledgeBase:
         order = np.argsort(-weights, kind="stable")
         shared = [terms[i] for i in order if weights[i] > 0 and _spaced([terms[i]]) not in said]
         return (*whole[:2], *shared[:_MATCHED_TERMS])
+
+
+def _leads(scores: Sequence[float]) -> list[float]:
+    """Of scores, highest first: each less the best of the others (0 where there is none)."""
+    first, second = (*scores, 0.0, 0.0)[:2]
+    return [first - second, *(one - first for one in scores[1:])]
 
 
 def _spaced(terms: Sequence[str]) -> str:

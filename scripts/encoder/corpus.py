@@ -8,7 +8,7 @@ CHECKOUTS holds the repositories of `sources.toml`, each (a work tree or a bare 
     pairs.jsonl      aligned pairs {"zh", "en", "from", "kind"}, each once
     held-out.jsonl   pairs of files of which nothing is in pairs.jsonl
     messages.jsonl   (name of an exception, message) and (name, first sentence of its docstring) from Python sources
-    sources.json     of every repository: commit, licence, pairs
+    sources.md       the model card's table: every source with its commit, licence and number of pairs
 
 A repository that is not there is named and left out. The text is never committed; the model is.
 """
@@ -18,12 +18,14 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import importlib.metadata
+import importlib.util
 import json
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -193,12 +195,26 @@ def words_of(checkouts: Path) -> list[dict[str, str]]:
 
 def messages_of(checkouts: Path, repository: str) -> list[dict[str, str]]:
     here = Checkout(find(checkouts, repository) or Path())
-    paths = [
-        path for path in here.blobs if path.endswith(".py") and not re.search(r"(?i)test|vendor|third_party", path)
-    ]
+    return _messages(here.read([path for path in here.blobs if _is_source(path)]).values(), repository)
+
+
+def messages_of_package(name: str) -> list[dict[str, str]]:
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    folder = Path(spec.submodule_search_locations[0])
+    paths = sorted(path for path in folder.rglob("*.py") if _is_source(path.relative_to(folder).as_posix()))
+    return _messages((path.read_text("utf-8", "replace") for path in paths), name)
+
+
+def _is_source(path: str) -> bool:
+    return path.endswith(".py") and not re.search(r"(?i)test|vendor|third_party", path)
+
+
+def _messages(sources: Iterable[str], origin: str) -> list[dict[str, str]]:
     return [
-        {"name": name, "text": text, "kind": kind, "from": repository}
-        for source in here.read(paths).values()
+        {"name": name, "text": text, "kind": kind, "from": origin}
+        for source in sources
         for name, text, kind in _read_python(source)
     ]
 
@@ -257,6 +273,10 @@ def is_held_out(path: str) -> bool:
     return int(hashlib.sha256(path.encode()).hexdigest()[:8], 16) < HELD_OUT * 2**32
 
 
+def _version(package: str) -> str:
+    return importlib.metadata.version(importlib.metadata.packages_distributions()[package][0])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", type=Path)
@@ -280,6 +300,7 @@ def main() -> int:
     with ProcessPoolExecutor() as pool:
         results = list(pool.map(pairs_of, *zip(*((args.checkouts, *job) for job in jobs), strict=True)))
         said = list(pool.map(messages_of, [args.checkouts] * len(python), python))
+        said += pool.map(messages_of_package, listed["packages"])
     held: list[dict[str, str]] = []
     kept: list[dict[str, str]] = []
     seen: set[str] = set()
@@ -310,12 +331,18 @@ def main() -> int:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     table = {name: row for name, row in table.items() if row["pairs"]}
     for name, count in Counter(row["from"] for row in messages).items():
+        if name in listed["packages"]:
+            table[name] = {"commit": _version(name), "licence": listed["packages"][name], "pairs": 0, "messages": count}
+            continue
         commit = Checkout(find(args.checkouts, name) or Path()).commit
         row = table.setdefault(name, {"commit": commit, "licence": listed["python"][name]["licence"], "pairs": 0})
         row["messages"] = count
-    (args.out / "sources.json").write_text(json.dumps(table, indent=1, ensure_ascii=False), "utf-8")
-    for name, row in sorted(table.items(), key=lambda item: -item[1]["pairs"]):
-        print(f"{row['pairs']:7d} {row.get('messages', 0):7d}  {name}  {row['licence']}  {row['commit'][:10]}")
+    lines = ["| source | commit or version | licence | pairs | messages |", "|---|---|---|---|---|"]
+    for name, row in sorted(table.items(), key=lambda item: (-item[1]["pairs"], -item[1].get("messages", 0))):
+        said_here = row.get("messages", "")
+        lines.append(f"| {name} | {row['commit'][:10]} | {row['licence']} | {row['pairs'] or ''} | {said_here} |")
+    (args.out / "sources.md").write_text("\n".join(lines) + "\n", "utf-8")
+    print("\n".join(lines))
     titles = sum(row["kind"] == "body" for row in kept)
     print(f"{len(kept) - titles} pairs, {titles} titles with bodies, {len(held)} held out, {len(messages)} messages")
     return 0
