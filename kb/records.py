@@ -122,7 +122,7 @@ class Evidence:
     """What speaks for one record as the answer to one question, each in [0, 1]."""
 
     dense: float
-    """cosine of the nearest pair of views; below 0 counts as 0"""
+    """cosine of the whole question and the record's nearest view; below 0 counts as 0"""
     lexical: float
     """BM25 of the question's terms, over the sum of their idf and that of one more, which no record has"""
     covered: float

@@ -206,7 +206,8 @@ class KnowledgeBase:
         """`said`: terms and shares of the whole question, then of its error lines alone: the better of the two counts,
         for a log holds lines that have nothing to do with its failure."""
         store = self._store
-        dense = np.clip(store.cosines(vectors, rows), 0, 1)
+        # Each line alone finds candidates; of those that print the same line, the circumstances tell.
+        dense = np.clip(store.cosines(vectors[-1:], rows), 0, 1)
         terms = list(said[0])
         column = {term: i for i, term in enumerate(terms)}
         weights, tells = store.weights(terms, rows), store.information(terms)
@@ -277,7 +278,7 @@ def _telling(store: Store, text: str) -> dict[str, float]:
 
 
 def _question_views(query: Query) -> list[str]:
-    """What is encoded: every error line (the first few), the prose, and both together."""
+    """What is encoded: every error line (the first few), the prose, and last both together."""
     views = [*query.signatures[:3], query.prose[:2000]]
     if len(query.signatures) > 1 or (query.signatures and query.prose not in query.signatures):
         views.append("\n".join(views))

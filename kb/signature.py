@@ -50,9 +50,9 @@ _TRACEBACK = re.compile(
 )
 # What launchers and interpreters say around every failure: it tells which one only where nothing else does.
 _AROUND = re.compile(
-    r"Sending process \d{1,9} closing signal|Killing subprocess|.{0,200}ChildFailedError|[=\-*]{8,}|Failures:"
+    r".{0,100}Sending process \d{1,9} closing signal|Killing subprocess|.{0,200}ChildFailedError|[=\-*]{8,}|Failures:"
     r"|Root Cause|<NO_OTHER_FAILURES>|\[\d{1,4}\]:$|(?:time|host|rank|exitcode|error_file|traceback) {1,8}:"
-    r"|failed \(exitcode: -?\d{1,5}\)|.{0,200}exits with return code|.{0,200}Warning:|warnings\.warn\("
+    r"|.{0,100}failed \(exitcode: -?\d{1,5}\)|.{0,200}exits with return code|.{0,200}Warning:|warnings\.warn\("
     r"|.{0,80}process group has NOT been destroyed"
 )
 _PROGRESS = re.compile(r"\d{1,3}%\s?\||\d(?:\.\d+)?\s?(?:it/s|s/it)\b|[\u2580-\u259f]{3}")

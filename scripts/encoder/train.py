@@ -193,7 +193,7 @@ def main() -> int:
                 None,
             )
         if args.teacher_weight:
-            half = rng.random() < 0.5
+            half = rng.random() < 0.75
             few = rng.choice(len(chosen), 512, replace=False) if half else rng.choice(len(english), 768, replace=False)
             views = [taught_en.batch(few)] + ([zh.batch(chosen[few])] if half else [])
             loss = loss + args.teacher_weight * relations(model, views, vectors[few])
