@@ -98,6 +98,7 @@ def review(folder: Path) -> list[Finding]:
         findings += _links(article, text, known, twins)
     for slug in sorted(twins):
         findings += _between(slug, twins[slug])
+    findings += _spellings(here.records)
     findings += _alike(here.records)
     return sorted(findings, key=lambda f: (f.path, f.line or 0))
 
@@ -210,6 +211,17 @@ def _between(slug: str, tellings: dict[Lang, Article]) -> Iterator[Finding]:
         if bool(one.errors) != bool(two.errors):
             bare, full = (one, two) if two.errors else (two, one)
             yield _at(bare, "warning", f"{bare.id} has no error line, {full.id} has")
+
+
+def _spellings(records: Sequence[IssueRecord]) -> Iterator[Finding]:
+    """Projects that are written in two ways: the rarer one is the mistake."""
+    counts = Counter(record.project for record in records if record.project)
+    usual: dict[str, str] = {}
+    for name in sorted(counts, key=lambda name: (-counts[name], name)):
+        usual.setdefault(name.casefold(), name)
+    for record in records:
+        if record.project and usual[record.project.casefold()] != record.project:
+            yield _at(record, "warning", f"{record.project} is written {usual[record.project.casefold()]} elsewhere")
 
 
 def _alike(records: Sequence[IssueRecord]) -> Iterator[Finding]:

@@ -165,8 +165,9 @@ class KnowledgeBase:
         said = [_telling(store, part) for part in parts if part] or [{}]
         terms, frames = list(said[0]), list(_telling(store, query.context))
         vectors = np.nan_to_num(self._encoder.encode(_question_views(query), kind="query"), posinf=0, neginf=0)
-        near = store.dense(vectors, _CANDIDATES, rows)
-        alike = store.lexical([*terms, *(term for term in frames if term not in set(terms))], _CANDIDATES, rows)
+        most = max(_CANDIDATES, 2 * k)  # both tellings of an issue may be among them
+        near = store.dense(vectors, most, rows)
+        alike = store.lexical([*terms, *(term for term in frames if term not in set(terms))], most, rows)
         candidates = sorted({*near.rows, *alike.rows})
         if not candidates:
             return []

@@ -177,6 +177,14 @@ def test_projects_of_the_tellings_differ(base: Path) -> None:
     assert [f.message for f in review(base)] == ["the project is TRL here, DeepSpeed in en/empty.md"]
 
 
+def test_a_project_written_in_two_ways(base: Path) -> None:
+    for lang in ("en", "zh"):
+        edit(base, "project: DeepSpeed", "project: Deepspeed", f"{lang}/empty.md")
+    (base / "en" / "third.md").write_text(OTHER.replace("`empty#1`", "").replace("One rank", "Nobody"), "utf-8")
+    messages = [f.message for f in review(base) if f.path == "en/empty.md"]
+    assert messages == ["Deepspeed is written DeepSpeed elsewhere"]
+
+
 def test_an_issue_told_twice(base: Path) -> None:
     (base / "en" / "copy.md").write_text(EN.replace("partitioned", "split over the ranks"), "utf-8")
     messages = [f.message for f in review(base) if f.path == "en/empty.md"]
