@@ -48,6 +48,7 @@ class Tally:
     projects: int
     with_errors: int
     """records that hold a literal error line"""
+    without_errors: int
     with_fix: int
     mean_words: float
     """words of symptom, cause and fix a record; a Chinese character counts as a word"""
@@ -121,6 +122,7 @@ def _tally(lang: str, articles: Sequence[Article]) -> Tally:
         records=len(records),
         projects=len({record.project.casefold() for record in records if record.project}),
         with_errors=sum(bool(record.errors) for record in records),
+        without_errors=sum(not record.errors for record in records),
         with_fix=sum(bool(record.fix) for record in records),
         mean_words=round(words / max(1, len(records)), 1),
         sources=len({source for record in records for source in record.sources}),

@@ -206,6 +206,7 @@ def test_tally(base: Path) -> None:
     en, zh, both = tally(base)
     assert (en.lang, en.articles, en.issues, en.records, en.projects) == ("en", 2, 2, 2, 1)
     assert (en.with_errors, zh.with_errors, both.with_errors) == (1, 2, 3)
+    assert (en.without_errors, zh.without_errors, both.without_errors) == (1, 0, 1)
     assert (both.lang, both.articles, both.issues, both.records, both.sources) == ("all", 4, 2, 4, 1)
     words = 0
     for record in parse((base / "zh/empty.md").read_bytes(), path="zh/empty.md").records:

@@ -231,8 +231,9 @@ def _print_stats(folder: Path | None, as_json: bool) -> None:
         return
     heads = {
         "lang": "language",
-        "with_errors": "error lines",
-        "with_fix": "fix",
+        "with_errors": "with error lines",
+        "without_errors": "without",
+        "with_fix": "with a fix",
         "mean_words": "words/record",
     }
     names = [heads.get(name, name) for name in rows[0]]

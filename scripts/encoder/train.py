@@ -1,6 +1,6 @@
 """Here is a corpus; give me the encoder.
 
-    python scripts/encoder/train.py CORPUS OUT [--steps 1500] [--seed 1] ...
+    python scripts/encoder/train.py CORPUS OUT [--steps 500] [--seed 1] ...
 
 CORPUS is what corpus.py wrote. OUT becomes a sentence-transformers folder with one StaticEmbedding, and the packed
 vocabulary with which kb starts quickly. Three losses are summed at every step:
@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import random
 import re
 import sys
 import time
@@ -53,13 +52,26 @@ class Texts:
     def __init__(self, tokenizer: Tokenizer, texts: Sequence[str]) -> None:
         self.ids = [np.asarray(e.ids[:MAX_TOKENS] or [0], np.int64) for e in tokenizer.encode_batch_fast(list(texts))]
 
-    def batch(self, rows: Sequence[int], also: Sequence[np.ndarray] | None = None) -> dict[str, torch.Tensor]:
-        """Features of StaticEmbedding; `also` are tokens put before some of the texts."""
-        ids = [self.ids[row] for row in rows]
-        if also is not None:
-            ids = [np.concatenate([before, one]) if len(before) else one for before, one in zip(also, ids, strict=True)]
+    def batch(
+        self, rows: Sequence[int], *, drop: float | np.ndarray = 0.0, noise: Sequence[np.ndarray] = ()
+    ) -> dict[str, torch.Tensor]:
+        """Features of StaticEmbedding. `drop`: the share of tokens left out of longer texts, at random, for all or for
+        each; `noise`: tokens put before each text."""
+        chance = np.broadcast_to(drop, len(rows))
+        ids = [_without(self.ids[row], share) for row, share in zip(rows, chance, strict=True)]
+        if len(noise):
+            ids = [
+                np.concatenate([before, one]) if len(before) else one for before, one in zip(noise, ids, strict=True)
+            ]
         offsets = np.cumsum([0, *(len(one) for one in ids[:-1])])
         return {"input_ids": torch.from_numpy(np.concatenate(ids)), "offsets": torch.from_numpy(offsets)}
+
+
+def _without(ids: np.ndarray, share: float) -> np.ndarray:
+    if not share or len(ids) < 5:
+        return ids
+    kept = ids[np.random.random(len(ids)) >= share]
+    return kept if len(kept) else ids
 
 
 def teacher(texts: list[str], folder: Path) -> np.ndarray:
@@ -111,18 +123,19 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--tokens", type=int, default=48_400)
     parser.add_argument("--dim", type=int, default=256)
-    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--batch", type=int, default=2048)
     parser.add_argument("--rate", type=float, default=0.1, help="learning rate of Adam after the warm-up")
-    parser.add_argument("--message-weight", type=float, default=0.5)
-    parser.add_argument("--teacher-weight", type=float, default=1.0)
-    parser.add_argument("--taught", type=int, default=60_000, help="texts encoded by the teacher")
-    parser.add_argument("--words", type=float, default=0.15, help="share of a batch that are words and definitions")
+    parser.add_argument("--message-weight", type=float, default=0.7)
+    parser.add_argument("--teacher-weight", type=float, default=3.0)
+    parser.add_argument("--taught", type=int, default=45_000, help="texts encoded by the teacher")
+    parser.add_argument("--words", type=float, default=0.06, help="share of a batch that are words and definitions")
+    parser.add_argument("--drop", type=float, default=0.15, help="share of a text's tokens left out at random")
     parser.add_argument("--hardness", type=float, default=0.0, help="strength with which near wrong answers count more")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     started = time.perf_counter()
-    random.seed(args.seed)
+    np.random.seed(args.seed)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
 
@@ -147,9 +160,7 @@ def main() -> int:
             asked.append(row[a])
             answers.append(row[b])
     questions, replies = Texts(tokenizer, asked), Texts(tokenizer, answers)
-    errors = np.array([n for n, row in enumerate(said) if row["kind"] == "error"])
-    is_error = np.zeros(len(asked), bool)
-    is_error[errors] = True
+    is_error = np.array([row["kind"] == "error" for row in said] + [False] * (len(asked) - len(said)))
 
     chosen = rng.permutation(len(pairs))[: args.taught * 2 // 3]
     heard = rng.permutation(len(said))[: args.taught // 3]
@@ -183,17 +194,14 @@ def main() -> int:
         batch += (len(pairs) + rng.choice(len(words), few)).tolist() if few else []
         before = noise.some(junk, len(batch), 0.2, rng)
         turned = rng.random() < 0.5
-        sides = [zh.batch(batch, before if turned else None), en.batch(batch, None if turned else before)]
+        sides = [zh.batch(batch, drop=args.drop, noise=before if turned else ()),
+                 en.batch(batch, drop=args.drop, noise=() if turned else before)]  # fmt: skip
         loss = ranked(sides, None)
         if step % 2 == 0:
             few = rng.choice(len(asked), args.batch // 2, replace=False)
-            loss = loss + args.message_weight * ranked(
-                [
-                    questions.batch(few, noise.some(junk, len(few), 0.3, rng)),
-                    {**replies.batch(few)} if rng.random() < 0.3 else _dropped(replies, few, is_error, rng),
-                ],
-                None,
-            )
+            short = np.where(is_error[few], 1 / 3, args.drop)
+            sides = [questions.batch(few, noise=noise.some(junk, len(few), 0.3, rng)), replies.batch(few, drop=short)]
+            loss = loss + args.message_weight * ranked(sides, None)
         if args.teacher_weight:
             half = rng.random() < 0.75
             few = rng.choice(len(chosen), 512, replace=False) if half else rng.choice(len(english), 768, replace=False)
@@ -213,17 +221,6 @@ def main() -> int:
     (args.out / FILE_NAME).write_bytes(pack((args.out / "tokenizer.json").read_bytes()))
     print(f"{args.out}: {time.perf_counter() - started:.0f} s")
     return 0
-
-
-def _dropped(texts: Texts, rows: np.ndarray, is_error: np.ndarray, rng: np.random.Generator) -> dict[str, torch.Tensor]:
-    """The texts, those of errors without a third of their tokens."""
-    kept = [
-        ids[rng.random(len(ids)) > 1 / 3] if is_error[row] and len(ids) > 6 else ids
-        for row, ids in ((row, texts.ids[row]) for row in rows)
-    ]
-    kept = [ids if len(ids) else np.zeros(1, np.int64) for ids in kept]
-    offsets = np.cumsum([0, *(len(one) for one in kept[:-1])])
-    return {"input_ids": torch.from_numpy(np.concatenate(kept)), "offsets": torch.from_numpy(offsets)}
 
 
 if __name__ == "__main__":
