@@ -153,6 +153,14 @@ def test_documents_of_another_shape_are_paired_by_what_they_share() -> None:
     assert set(found) <= set(SAME)
 
 
+def test_of_one_shape_but_not_the_same_text_is_no_pair() -> None:
+    """The translator left out the first paragraph and added one at the end: the kinds agree, the texts do not."""
+    english = "# A\n\nAn introduction that was left out, on the launcher's history and its authors.\n\nUse `pip`.\n"
+    chinese = "# 甲\n\n用 `pip`。\n\n译者加的话。\n"
+    found = [pair for pair, kind in align.document(chinese, english, ".md") if kind == "text"]
+    assert ("用 `pip`。", english.split("\n\n")[1]) not in found
+
+
 def test_bodies_join_a_title_and_its_first_paragraph() -> None:
     first, second = align.bodies(CHINESE, ENGLISH, ".md")
     assert first == ("安装", SAME[1][0], "Set up", SAME[1][1])

@@ -65,7 +65,7 @@ def keyed(chinese: str, english: str, suffix: str) -> Iterator[Pair]:
     """Values of the same key in two files of messages."""
     read = {".json": _json_keys, ".properties": _property_keys}.get(suffix, _resx_keys)
     translated, original = read(chinese), read(english)
-    for key in translated.keys() & original.keys():
+    for key in sorted(translated.keys() & original.keys()):
         yield translated[key], original[key]
 
 
@@ -120,7 +120,9 @@ def document(chinese: str, english: str, suffix: str) -> Iterator[tuple[Pair, st
         one, two = [("", left)], [("", right)]
     for (_, a), (_, b) in zip(one, two, strict=True):
         if [kind for kind, _ in a] == [kind for kind, _ in b]:
-            matched: Iterator[tuple[Block, Block]] = zip(a, b, strict=True)
+            matched: Iterator[tuple[Block, Block]] = (
+                pair for pair in zip(a, b, strict=True) if _likeness(*map(_features, pair)) > 0
+            )
         else:
             matched = _match(a, b)
         for (kind, zh), (_, en) in matched:

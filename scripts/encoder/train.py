@@ -1,6 +1,6 @@
 """Here is a corpus; give me the encoder.
 
-    python scripts/encoder/train.py CORPUS OUT [--steps 500] [--seed 1] ...
+    python scripts/encoder/train.py CORPUS OUT [--steps 600] [--seed 1] ...
 
 CORPUS is what corpus.py wrote. OUT becomes a sentence-transformers folder with one StaticEmbedding, and the packed
 vocabulary with which kb starts quickly. Three losses are summed at every step:
@@ -49,14 +49,15 @@ def read(path: Path) -> list[dict[str, str]]:
 class Texts:
     """Token numbers of many texts, tokenised once."""
 
-    def __init__(self, tokenizer: Tokenizer, texts: Sequence[str]) -> None:
+    def __init__(self, tokenizer: Tokenizer, texts: Sequence[str], rng: np.random.Generator) -> None:
+        self._rng = rng
         self.ids = [np.asarray(e.ids[:MAX_TOKENS] or [0], np.int64) for e in tokenizer.encode_batch_fast(list(texts))]
 
     def batch(
-        self, rows: Sequence[int], *, drop: float | np.ndarray = 0.0, noise: Sequence[np.ndarray] = ()
+        self, rows: Sequence[int], *, drop: float | np.ndarray = 0.0, before: Sequence[np.ndarray] = ()
     ) -> dict[str, torch.Tensor]:
         """Features of StaticEmbedding. `drop`: the share of tokens left out of longer texts, at random, for all or for
-        each; `noise`: tokens put before each text."""
+        each; `before`: tokens put before each text."""
         chance = np.broadcast_to(drop, len(rows))
         ids = [_without(self.ids[row], share) for row, share in zip(rows, chance, strict=True)]
         if len(noise):
@@ -67,10 +68,10 @@ class Texts:
         return {"input_ids": torch.from_numpy(np.concatenate(ids)), "offsets": torch.from_numpy(offsets)}
 
 
-def _without(ids: np.ndarray, share: float) -> np.ndarray:
+def _without(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
     if not share or len(ids) < 5:
         return ids
-    kept = ids[np.random.random(len(ids)) >= share]
+    kept = ids[rng.random(len(ids)) >= share]
     return kept if len(kept) else ids
 
 
@@ -123,19 +124,18 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--tokens", type=int, default=48_400)
     parser.add_argument("--dim", type=int, default=256)
-    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--batch", type=int, default=2048)
     parser.add_argument("--rate", type=float, default=0.1, help="learning rate of Adam after the warm-up")
     parser.add_argument("--message-weight", type=float, default=0.7)
     parser.add_argument("--teacher-weight", type=float, default=3.0)
     parser.add_argument("--taught", type=int, default=45_000, help="texts encoded by the teacher")
-    parser.add_argument("--words", type=float, default=0.06, help="share of a batch that are words and definitions")
-    parser.add_argument("--drop", type=float, default=0.15, help="share of a text's tokens left out at random")
+    parser.add_argument("--words", type=float, default=0.08, help="share of a batch that are words and definitions")
+    parser.add_argument("--drop", type=float, default=0.2, help="share of a text's tokens left out at random")
     parser.add_argument("--hardness", type=float, default=0.0, help="strength with which near wrong answers count more")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     started = time.perf_counter()
-    np.random.seed(args.seed)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
 
@@ -149,7 +149,7 @@ def main() -> int:
     tokenizer = vocabulary.build((text for source in (texts, spoken) for text in source), args.tokens)
     print(f"{tokenizer.get_vocab_size()} tokens, {time.perf_counter() - started:.0f} s", flush=True)
 
-    zh, en = (Texts(tokenizer, [row[lang] for row in [*pairs, *words]]) for lang in ("zh", "en"))
+    zh, en = (Texts(tokenizer, [row[lang] for row in [*pairs, *words]], rng) for lang in ("zh", "en"))
     asked: list[str] = []
     answers: list[str] = []
     for row in said:
@@ -159,14 +159,14 @@ def main() -> int:
         for a, b in (("zh", "en_body"), ("en", "zh_body"), ("zh", "zh_body"), ("en", "en_body")):
             asked.append(row[a])
             answers.append(row[b])
-    questions, replies = Texts(tokenizer, asked), Texts(tokenizer, answers)
+    questions, replies = Texts(tokenizer, asked, rng), Texts(tokenizer, answers, rng)
     is_error = np.array([row["kind"] == "error" for row in said] + [False] * (len(asked) - len(said)))
 
     chosen = rng.permutation(len(pairs))[: args.taught * 2 // 3]
     heard = rng.permutation(len(said))[: args.taught // 3]
     english = [pairs[n]["en"] for n in chosen] + [said[n]["text"] for n in heard]
     vectors = torch.from_numpy(teacher(english, args.corpus))
-    taught_en = Texts(tokenizer, english)
+    taught_en = Texts(tokenizer, english, rng)
     print(f"{len(english)} texts taught, {time.perf_counter() - started:.0f} s", flush=True)
 
     table = initial(tokenizer, args.dim, args.corpus, args.seed)
@@ -180,33 +180,36 @@ def main() -> int:
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda s: min((s + 1) / warm, max(0.0, (args.steps - s) / max(1, args.steps - warm)))
     )
-    junk = Texts(tokenizer, noise.lines(4000, args.seed)).ids
+    junk = Texts(tokenizer, noise.lines(4000, args.seed), rng).ids
     order: list[int] = []
     print(
         f"{len(pairs)} pairs, {len(words)} words, {len(asked)} questions, {time.perf_counter() - started:.0f} s",
         flush=True,
     )
     for step in range(args.steps):
-        few = int(args.batch * args.words) if words else 0
+        wordy = int(args.batch * args.words) if words else 0
         if len(order) < args.batch:
             order = rng.permutation(len(pairs)).tolist()
-        batch = [order.pop() for _ in range(args.batch - few)]
-        batch += (len(pairs) + rng.choice(len(words), few)).tolist() if few else []
-        before = noise.some(junk, len(batch), 0.2, rng)
+        batch = [order.pop() for _ in range(args.batch - wordy)]
+        batch += (len(pairs) + rng.choice(len(words), wordy)).tolist() if wordy else []
+        junk_here = noise.some(junk, len(batch), 0.2, rng)
         turned = rng.random() < 0.5
-        sides = [zh.batch(batch, drop=args.drop, noise=before if turned else ()),
-                 en.batch(batch, drop=args.drop, noise=() if turned else before)]  # fmt: skip
+        sides = [zh.batch(batch, drop=args.drop, before=junk_here if turned else ()),
+                 en.batch(batch, drop=args.drop, before=() if turned else junk_here)]  # fmt: skip
         loss = ranked(sides, None)
         if step % 2 == 0:
-            few = rng.choice(len(asked), args.batch // 2, replace=False)
-            short = np.where(is_error[few], 1 / 3, args.drop)
-            sides = [questions.batch(few, noise=noise.some(junk, len(few), 0.3, rng)), replies.batch(few, drop=short)]
+            rows = rng.choice(len(asked), args.batch // 2, replace=False)
+            short = np.where(is_error[rows], 1 / 3, args.drop)
+            sides = [
+                questions.batch(rows, before=noise.some(junk, len(rows), 0.3, rng)),
+                replies.batch(rows, drop=short),
+            ]
             loss = loss + args.message_weight * ranked(sides, None)
         if args.teacher_weight:
             half = rng.random() < 0.75
-            few = rng.choice(len(chosen), 512, replace=False) if half else rng.choice(len(english), 768, replace=False)
-            views = [taught_en.batch(few)] + ([zh.batch(chosen[few])] if half else [])
-            loss = loss + args.teacher_weight * relations(model, views, vectors[few])
+            rows = rng.choice(len(chosen if half else english), 512 if half else 768, replace=False)
+            views = [taught_en.batch(rows)] + ([zh.batch(chosen[rows])] if half else [])
+            loss = loss + args.teacher_weight * relations(model, views, vectors[rows])
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
