@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -48,8 +49,7 @@ def check_index(folder: Path, articles: Path | None = None) -> list[Finding]:
     return findings
 
 
-def _lag(store: FaissStore, articles: Path, note: object) -> None:
-    assert callable(note)
+def _lag(store: FaissStore, articles: Path, note: Callable[[Literal["error", "warning"], str, str], None]) -> None:
     indexed = {path: sha for path, sha, _ in store.articles()}
     present = {p: hashlib.sha256(d).hexdigest() for p, d in read_articles(articles) if isinstance(d, bytes)}
     for path in sorted(indexed.keys() | present.keys()):

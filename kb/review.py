@@ -8,24 +8,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from kb.articles import parse
 from kb.build import read_articles, scan
 from kb.errors import ArticleError
 from kb.records import Article, IssueRecord, Lang
 from kb.scaffold import PLACEHOLDER
-from kb.text import HAN
+from kb.text import HAN, HAN_CHAR
 
 __all__ = ["Finding", "Tally", "review", "tally"]
 
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,}|~{3,})")
 _STEP = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、]|\|)|`|^[ \t]*~~~|https?://", re.MULTILINE)
-_LINK = re.compile(r"\]\(<?([^()\s:<>#]{1,200}\.md)(?:#[^()\s<>]*)?>?\)", re.IGNORECASE)
+_LINK = re.compile(r"(?:\]\(|^\s{0,3}\[[^\]\n]{1,100}\]:[ ]?)<?([^()\s:<>#]{1,200}\.md)(?=[#>)\s]|$)", re.IGNORECASE)
+_CODE = re.compile(r"`[^`\n]{0,300}`")
 _ISSUE = re.compile(r"`([\w-]{1,100})#(\d{1,4})(?:/\w\w)?`")
 _WORD = re.compile(rf"[{HAN}]|[^\W{HAN}]+")
 
 _SHINGLE = 5  # words
-_COMMON = 30  # shingles in more records than this are boilerplate and cannot make two issues alike
+_HOLDERS = 8  # of the records that share a shingle, how many are compared with the next one
 _ALIKE = 0.5  # Jaccard similarity of shingles from which on two issues are probably one
 
 
@@ -63,10 +65,12 @@ class Tally:
 class _Folder:
     articles: list[tuple[Article, str]]
     """each with its text"""
+    unread: set[str]
+    """paths of what cannot be parsed"""
     findings: list[Finding]
 
     def __init__(self, folder: Path) -> None:
-        self.articles = []
+        self.articles, self.unread = [], set()
         self.findings = [Finding(s.path, None, "warning", f"skipped: {s.reason}") for s in scan(folder)[1]]
         for path, data in read_articles(folder):
             try:
@@ -74,6 +78,7 @@ class _Folder:
                     raise data
                 self.articles.append((parse(data, path=path), data.decode("utf-8-sig", "replace")))
             except ArticleError as error:
+                self.unread.add(path)
                 self.findings.append(Finding(path, error.line, "error", error.message))
 
     @property
@@ -87,20 +92,24 @@ def review(folder: Path) -> list[Finding]:
     findings = here.findings
     twins: dict[str, dict[Lang, Article]] = defaultdict(dict)
     told: dict[str, str] = {}
-    for article, _ in here.articles:
+    unfinished: set[str] = set()
+    for article, text in here.articles:
         twins[article.slug][article.lang] = article
-        findings += _within(article)
+        left = list(_left_to_write(article.path, text))
+        unfinished |= {finding.path for finding in left}
+        findings += [*left, *_within(article)]
         for record in article.records:
             first = told.setdefault(record.id.casefold(), article.path)
             if first != article.path:
                 findings.append(_at(record, "error", f"{record.id} is told by {first} already"))
-    known = {article.path: article for article, _ in here.articles}
+    known = {article.path for article, _ in here.articles} | here.unread
     for article, text in here.articles:
         findings += _links(article, text, known, twins)
-    for slug in sorted(twins):
+    unread = {PurePosixPath(path).stem for path in here.unread}
+    for slug in sorted(twins.keys() - unread):
         findings += _between(slug, twins[slug])
     findings += _spellings(here.records)
-    findings += _alike(here.records)
+    findings += _alike([record for record in here.records if record.source.path not in unfinished])
     return sorted(findings, key=lambda f: (f.path, f.line or 0))
 
 
@@ -140,9 +149,6 @@ def _within(article: Article) -> Iterator[Finding]:
         if remark.kind == "front-matter" and not remark.text.startswith("#"):
             yield Finding(article.path, remark.line, "error", f"front matter: {remark.text}")
     for record in article.records:
-        whole = "\n".join([record.title, record.project or "", record.symptom, record.cause, record.fix])
-        if left := PLACEHOLDER.search(whole):
-            yield _at(record, "error", f"{record.id} is not finished: {left[0]}")
         if not record.symptom and not record.errors:
             yield _at(record, "error", f"{record.id} says neither what is seen nor what is printed")
         elif not record.errors and not "".join(_unfenced(record.symptom)).strip():
@@ -155,19 +161,36 @@ def _within(article: Article) -> Iterator[Finding]:
             yield _at(record, "warning", f"{record.id} has no cause")
         if not record.project:
             yield _at(record, "warning", f"{record.id} names no project")
-    if article.records:
-        for source in article.records[0].sources:  # the front matter's, the same for all
-            if not source.startswith(("https://", "http://")) or any(c.isspace() for c in source):
-                yield _at(article.records[0], "error", f"the source {source!r} is no URL")
+        told = f"{record.symptom}\n{record.fix}"
+        if article.lang == "zh" and told.strip() and not HAN_CHAR.search("".join(_unfenced(told))):
+            yield _at(record, "warning", f"{record.id} is told without a Chinese character")
+    for record in article.records[:1]:  # sources are the front matter's, the same for all
+        if not record.sources:
+            yield _at(record, "warning", "no source is named")
+        for source in record.sources:
+            if not _is_url(source):
+                yield _at(record, "error", f"the source {source!r} is no URL")
 
 
-def _links(
-    article: Article, text: str, known: dict[str, Article], twins: dict[str, dict[Lang, Article]]
-) -> Iterator[Finding]:
+def _left_to_write(path: str, text: str) -> Iterator[Finding]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if left := PLACEHOLDER.search(line):
+            yield Finding(path, number, "error", f"is left to write: {left[0]}")
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and "." in (parts.hostname or "") and not re.search(r"[\s<>\"]", text)
+    except ValueError:
+        return False
+
+
+def _links(article: Article, text: str, known: set[str], twins: dict[str, dict[Lang, Article]]) -> Iterator[Finding]:
     """Links to articles that are not there, and names of issues that their article does not have."""
     here = PurePosixPath(article.path).parent
     for number, line in enumerate(_unfenced(text), 1):
-        for link in _LINK.finditer(line):
+        for link in _LINK.finditer(_CODE.sub("``", line)):
             parts: list[str] = []
             for part in (here / link[1]).parts:
                 if part == "..":
@@ -213,6 +236,8 @@ def _between(slug: str, tellings: dict[Lang, Article]) -> Iterator[Finding]:
         if bool(one.errors) != bool(two.errors):
             bare, full = (one, two) if two.errors else (two, one)
             yield _at(bare, "warning", f"{bare.id} has no error line, {full.id} has")
+        elif one.errors and not {*map(str.strip, one.errors)} & {*map(str.strip, two.errors)}:
+            yield _at(two, "warning", f"{two.id} shares no error line with {one.id}; are the issues in the same order?")
 
 
 def _spellings(records: Sequence[IssueRecord]) -> Iterator[Finding]:
@@ -227,23 +252,22 @@ def _spellings(records: Sequence[IssueRecord]) -> Iterator[Finding]:
 
 
 def _alike(records: Sequence[IssueRecord]) -> Iterator[Finding]:
-    """Pairs of records of one language, but of different issues, whose texts are mostly the same."""
-    shingles: list[frozenset[int]] = []
+    """For each record the one before it, of the same language but another issue, whose text is mostly the same."""
+    shingles: list[set[int]] = []
     holders: dict[int, list[int]] = defaultdict(list)
     for row, record in enumerate(records):
-        words = [w.casefold() for w in _WORD.findall(f"{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}")]
-        runs = {hash(tuple(words[at : at + _SHINGLE])) for at in range(max(1, len(words) - _SHINGLE + 1))}
-        shingles.append(frozenset(runs) if words else frozenset())
-        for run in shingles[-1]:
-            holders[run].append(row)
-    shared: Counter[tuple[int, int]] = Counter()
-    for rows in holders.values():
-        if 1 < len(rows) <= _COMMON:
-            shared.update((a, b) for at, a in enumerate(rows) for b in rows[at + 1 :])
-    for (a, b), count in sorted(shared.items()):
-        one, two = records[a], records[b]
-        if one.lang != two.lang or one.issue == two.issue:
-            continue
-        alike = count / (len(shingles[a]) + len(shingles[b]) - count)
-        if alike >= _ALIKE:
-            yield _at(two, "warning", f"{two.id} is {alike:.0%} the same as {one.id}; one of them is enough")
+        text = f"{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}"
+        words = [word.casefold() for word in _WORD.findall(text)]
+        shingles.append({hash(tuple(words[at : at + _SHINGLE])) for at in range(max(1, len(words) - _SHINGLE + 1))})
+        shared: Counter[int] = Counter()
+        for run in shingles[row]:
+            shared.update(holders[run])
+            if len(holders[run]) < _HOLDERS:  # what stands everywhere costs no more than what is rare
+                holders[run].append(row)
+        near = [r for r, _ in shared.most_common(_HOLDERS)]
+        near = [r for r in near if records[r].lang == record.lang and records[r].issue != record.issue]
+        for other in near[:1]:
+            alike = len(shingles[row] & shingles[other]) / len(shingles[row] | shingles[other])
+            if alike >= _ALIKE:
+                told = records[other].id
+                yield _at(record, "warning", f"{record.id} is {alike:.0%} the same as {told}; one of them is enough")

@@ -7,12 +7,12 @@ import re
 from datetime import date
 from pathlib import Path
 
-from kb.errors import ArticleError
+from kb.errors import ArticleError, IndexWriteFailed
 from kb.records import Lang
 
-__all__ = ["PLACEHOLDER", "scaffold"]
+__all__ = ["PLACEHOLDER", "is_slug", "scaffold"]
 
-PLACEHOLDER = re.compile(r"<(?:to write|待写)[:：][^>\n]*>")
+PLACEHOLDER = re.compile(r"<(?:to write|待写)[:：][^<>\n]*>")
 """what `scaffold` leaves for the writer to replace; `kb check` finds what was forgotten"""
 
 _MAX_SLUG = 80  # characters: a path on Windows may have 260
@@ -86,29 +86,42 @@ _BODY: dict[Lang, str] = {
 _TITLE: dict[Lang, str] = {"en": "<to write: the article's title>", "zh": "<待写：文章标题>"}
 
 
+def is_slug(text: str) -> bool:
+    """Whether it can name a file everywhere: small ASCII letters, digits and single hyphens, at most 80."""
+    return bool(_SLUG.match(text)) and "" not in text.split("-") and not _WINDOWS_DEVICES.match(text)
+
+
 def scaffold(articles: Path, slug: str, *, project: str | None = None, today: date | None = None) -> list[Path]:
     """Writes `<lang>/<slug>.md` for both languages below `articles` and returns their paths, English first.
 
-    A telling that is there stays as it is and is not returned. Raises ArticleError when the slug cannot name a file
-    everywhere, when both tellings are there, or when they cannot be written.
+    A telling that is there stays as it is and is not returned. Raises ArticleError when the slug or the project cannot
+    be written or both tellings are there, IndexWriteFailed when a file cannot be.
     """
-    whole = _SLUG.match(slug) and "" not in slug.split("-")
-    if not whole or _WINDOWS_DEVICES.match(slug):
-        raise ArticleError(
-            f"{slug!r} cannot be a slug: small ASCII letters, digits and single hyphens, at most {_MAX_SLUG}",
-            hint="kb new deepspeed-zero3-empty-weights",
-        )
+    if not is_slug(slug):
+        raise ArticleError(f"{slug!r} cannot be a slug", hint="as in: kb new deepspeed-zero3-empty-weights")
     paths = {lang: articles / lang / f"{slug}.md" for lang in _BODY}
     missing = [lang for lang in paths if not paths[lang].exists()]
     if not missing:
         raise ArticleError("is there already, in both languages", path=paths["en"], hint="choose another slug")
-    for lang in missing:
-        owner = json.dumps(project or "<to write: DeepSpeed, or a list whose first owns it>", ensure_ascii=False)
-        front = f"project: {owner}\ntags: []\nversions: []\nsources: []\nupdated: {today or date.today()}\n"
+    owner = json.dumps(
+        project or "<to write: DeepSpeed; of several, as [DeepSpeed, PEFT], the first owns it>", ensure_ascii=False
+    )
+    front = f"---\nproject: {owner}\ntags: []\nversions: []\nsources: []\nupdated: {today or date.today()}\n---\n\n"
+    try:
+        texts = {lang: (front + _BODY[lang].format(title=_TITLE[lang])).encode() for lang in missing}
+    except UnicodeEncodeError:
+        raise ArticleError(f"{project!r} cannot be written as UTF-8", hint="choose another --project") from None
+    for lang, data in texts.items():
+        path = paths[lang]
         try:
-            paths[lang].parent.mkdir(parents=True, exist_ok=True)
-            with paths[lang].open("x", encoding="utf-8", newline="\n") as file:
-                file.write(f"---\n{front}---\n\n" + _BODY[lang].format(title=_TITLE[lang]))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                try:
+                    file.write(data)
+                    file.flush()
+                except OSError:
+                    path.unlink()
+                    raise
         except OSError as error:
-            raise ArticleError(f"cannot be written ({error.strerror})", path=paths[lang]) from None
+            raise IndexWriteFailed(f"cannot be written ({error.strerror})", path=path) from None
     return [paths[lang] for lang in missing]

@@ -378,7 +378,8 @@ def test_new(kb_: Kb, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert laid_out.code == 0
     paths = [Path(line) for line in laid_out.out.splitlines()]
     assert [path.resolve() for path in paths] == [site / "articles" / lang / "nccl-timeout.md" for lang in ("en", "zh")]
-    assert "is not finished" in kb_("check").out
+    assert "is left to write" in kb_("check").out
+    assert kb_("new", "../up").code == 2
     again = kb_("new", "nccl-timeout")
     assert (again.code, again.out) == (65, "")
     assert "there already" in again.err

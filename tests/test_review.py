@@ -10,7 +10,7 @@ import pytest
 import kb
 from kb.articles import parse
 from kb.build import read_articles
-from kb.errors import ArticleError
+from kb.errors import ArticleError, IndexWriteFailed
 from kb.review import review, tally
 from kb.scaffold import PLACEHOLDER, scaffold
 
@@ -102,7 +102,7 @@ CHANGES: dict[str, tuple[str, str, int | None, str, str]] = {
     "no date": ("updated: 2026-01-31", "updated: yesterday", 7, "error", "updated: wants a date"),
     "no such day": ("updated: 2026-01-31", "updated: 2026-02-31", 7, "error", "updated: wants a date"),
     "mistyped key": ("versions:", "verions:", 4, "error", "versions is meant?"),
-    "broken YAML": ("tags: [zero3]", "tags: [zero3", 1, "error", "not YAML"),
+    "broken YAML": ("tags: [zero3]", "tags: [zero3", 4, "error", "not YAML"),
     "no URL": ("- https://github.com/", "- github.com/", 12, "error", "is no URL"),
     "dead link": ("(other.md)", "(another.md)", 32, "error", "another.md leads nowhere"),
     "dead link upwards": ("(other.md)", "(../../other.md)", 32, "error", "leads nowhere"),
@@ -111,14 +111,27 @@ CHANGES: dict[str, tuple[str, str, int | None, str, str]] = {
     "no step": ("1. Gather the weights", "Gather the weights", 12, "warning", "names no step"),
     "no cause": ("### Cause\n\nThe weights are partitioned, and one rank saved its own placeholder.\n", "",
                  12, "warning", "has no cause"),
-    "nothing seen": ("Saving works", "<to write: when>", 12, "error", "is not finished"),
+    "left to write": ("Saving works", "<to write: when>", 20, "error", "is left to write: <to write: when>"),
+    "left in the title": ("# Empty weights", "# <to write: title>", 10, "error", "is left to write"),
+    "left in the tags": ("[zero3]", "'<to write: tags>'", 3, "error", "is left to write"),
+    "left below": ("Another one:", "<to write: what> ", 32, "error", "is left to write"),
+    "no source": ("sources:\n  - https://github.com/deepspeedai/DeepSpeed/issues/1\n", "sources: []\n",
+                  11, "warning", "no source"),
+    "no host": ("https://github.com/deepspeedai/DeepSpeed/issues/1", "https://", 12, "error", "is no URL"),
+    "no such scheme": ("https://github.com", "file://github.com", 12, "error", "is no URL"),
+    "twice": ("tags: [zero3]", "tags: [zero3]\ntags: [nccl]", 1, "error", "tags: stands there more than once"),
+    "a quoted list": ("project: DeepSpeed", 'project: "[DeepSpeed, TRL]"', 2, "error", "looks like a list"),
+    "aliases": ("tags: [zero3]", "tags: &a [zero3]\nversions: *a", 1, "error", "aliases are not read"),
+    "a date and more": ("updated: 2026-01-31", "updated: 2026-01-31 or so", 7, "error", "updated: wants a date"),
+    "link with a title": ("(other.md)", '(another.md "x")', 32, "error", "another.md leads nowhere"),
+    "link by reference": ("[`other#1`](other.md)", "[x][y]\n\n[y]: another.md\n", 34, "error", "leads nowhere"),
 }  # fmt: skip
 
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     """Two articles in two languages in which nothing is wrong."""
-    for lang, one, two in (("en", EN, OTHER), ("zh", ZH, OTHER)):
+    for lang, one, two in (("en", EN, OTHER), ("zh", ZH, OTHER.replace("At the first step", "卡住了：第一步"))):
         (tmp_path / lang).mkdir()
         (tmp_path / lang / "empty.md").write_text(one, "utf-8")
         (tmp_path / lang / "other.md").write_text(two, "utf-8")
@@ -150,6 +163,19 @@ def test_links_in_code_and_to_the_web_are_not_followed(base: Path) -> None:
     assert review(base) == []
 
 
+def test_names_that_only_look_wrong(base: Path) -> None:
+    edit(base, "tags: [zero3]", "tags: [R&D, '*note*']")
+    edit(base, "https://github.com/deepspeedai/DeepSpeed/issues/1", "HTTPS://github.com/a?b=1&c=*")
+    edit(base, "updated: 2026-01-31", "updated: 2026-01-31 12:00:00")
+    edit(base, "Saving works", "`[x](nowhere.md)` Saving works")
+    assert review(base) == []
+
+
+def test_front_matter_that_is_never_closed(base: Path) -> None:
+    edit(base, "updated: 2026-01-31\n---\n", "updated: 2026-01-31\n")
+    assert any("never closed" in f.message for f in review(base) if f.path == "en/empty.md")
+
+
 def test_no_error_line_and_no_description(base: Path) -> None:
     edit(base, f"```\n{ERROR}\n```", "```bash\nls -l model.bin\n```")
     edit(base, "Saving works, loading what was saved does not: every tensor in the file has no elements.", "")
@@ -159,8 +185,6 @@ def test_no_error_line_and_no_description(base: Path) -> None:
 
 
 def test_between_the_tellings(base: Path) -> None:
-    edit(base, "## 保存下来", "Project: TRL\n\n## 保存下来", "zh/empty.md")
-    edit(base, "project: DeepSpeed", "project: TRL", "zh/empty.md")
     text = (base / "en/other.md").read_text("utf-8")
     (base / "en/other.md").write_text(
         text + "\n## Second\n\n### Symptom\n\nIt hangs.\n\n### Fix\n\n1. Wait.\n", "utf-8"
@@ -170,6 +194,16 @@ def test_between_the_tellings(base: Path) -> None:
     assert ("zh/other.md", "error", "1 issues here, 2 in en/other.md") in found
     assert ("en/empty.md", "warning", "empty has no telling in zh") in found
     assert ("zh/third.md", "warning", "third has no telling in en") in found
+
+
+def test_a_copy_of_the_english_telling_is_no_chinese_one(base: Path) -> None:
+    (base / "zh" / "empty.md").write_text(EN, "utf-8")
+    assert [f.message for f in review(base)] == ["empty#1/zh is told without a Chinese character"]
+
+
+def test_issues_in_another_order(base: Path) -> None:
+    edit(base, ERROR, "Watchdog caught collective operation timeout", "zh/empty.md")
+    assert any("in the same order?" in f.message for f in review(base))
 
 
 def test_projects_of_the_tellings_differ(base: Path) -> None:
@@ -191,14 +225,23 @@ def test_an_issue_told_twice(base: Path) -> None:
     assert any("the same as copy#1/en" in message for message in messages)
     (base / "en" / "deep").mkdir()
     (base / "en" / "deep" / "Empty.md").write_text(EN, "utf-8")
-    assert "Empty#1/en is told by en/deep/Empty.md already" not in messages
-    assert any("is told by" in f.message for f in review(base))
+    assert any(f.message == "empty#1/en is told by en/deep/Empty.md already" for f in review(base))
+
+
+@pytest.mark.parametrize("copies", [2, 30, 31, 100])
+def test_copies_are_found_however_many(copies: int, base: Path) -> None:
+    for n in range(copies):
+        (base / "en" / f"copy{n:03}.md").write_text(EN.replace("all it holds", f"number {n}"), "utf-8")
+    found = [f for f in review(base) if "the same as" in f.message]
+    assert len(found) == copies  # each but the first, and the one that was there
 
 
 def test_unreadable_articles_are_findings(base: Path) -> None:
     (base / "en" / "gbk.md").write_bytes("# 标题".encode("gbk"))
-    (found,) = [f for f in review(base) if f.path == "en/gbk.md"]
-    assert found.level == "error"
+    edit(base, "(other.md)", "(gbk.md)")
+    (base / "zh" / "gbk.md").write_text(ZH, "utf-8")
+    found = [f for f in review(base) if "gbk" in f.path or "gbk" in f.message]
+    assert [(f.path, f.level) for f in found if "the same as" not in f.message] == [("en/gbk.md", "error")]
 
 
 def test_tally(base: Path) -> None:
@@ -226,11 +269,22 @@ def test_new_lays_out_what_check_wants_filled(base: Path) -> None:
         (record,) = article.records
         assert record.project == "NCCL: the library"
         assert all(PLACEHOLDER.search(text) for text in (record.title, record.symptom, record.cause, record.fix))
-        assert [f.message for f in review(base) if f.path == article.path and "not finished" in f.message]
+        assert len([f for f in review(base) if f.path == article.path and "left to write" in f.message]) == 9
     for path in paths:
-        filled = PLACEHOLDER.sub(f"words of {path.parent.name}", path.read_text("utf-8"))
-        path.write_text(filled.replace("other-slug", "other"), "utf-8")
+        filled = PLACEHOLDER.sub("words 和字", path.read_text("utf-8"))
+        filled = filled.replace("other-slug", "other").replace("sources: []", "sources: [https://github.com/x/y]")
+        path.write_text(filled, "utf-8")
     assert review(base) == []
+
+
+def test_new_leaves_no_half_of_a_file(base: Path) -> None:
+    with pytest.raises(ArticleError, match="UTF-8"):
+        scaffold(base, "half", project="\udcff")
+    assert not (base / "en" / "half.md").exists()
+    (base / "zh").rename(base / "gone")
+    (base / "zh").write_text("a file where a folder belongs", "utf-8")
+    with pytest.raises(IndexWriteFailed, match="cannot be written"):
+        scaffold(base, "half")
 
 
 def test_new_overwrites_nothing(base: Path) -> None:

@@ -7,6 +7,7 @@ remark says so: a missing quote must not cost an article its project.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -25,6 +26,9 @@ _LISTS = ("project", "tags", "versions", "sources")
 _TEXTS = ("title", "lang", "updated")
 _OTHERS = "projects product products software component repo repository version source language tag category categories"
 _READ = frozenset((*_LISTS, *_TEXTS, *_OTHERS.split()))
+_KEY = re.compile(r"[A-Za-z_]{1,40}:(?:\s|$)")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d.*)?$")
+_NOTHING = ("~", "null", "Null", "NULL")
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -51,6 +55,8 @@ def read_front_matter(lines: list[str]) -> FrontMatter:
         return FrontMatter()
     limit = min(len(lines), start + _MAX_LINES)
     end = next((n for n in range(start + 1, limit) if lines[n].rstrip() in ("---", "...")), None)
+    if end is None and start + 1 < len(lines) and _KEY.match(lines[start + 1]):
+        return FrontMatter(remarks=(Remark(start + 1, "front-matter", f"never closed within {_MAX_LINES} lines"),))
     if end is None or not _is_mapping(lines[start + 1 : end]):
         return FrontMatter()
     inner = lines[start + 1 : end]
@@ -58,17 +64,25 @@ def read_front_matter(lines: list[str]) -> FrontMatter:
     source = "\n".join(inner)
     try:
         if len(source) > _MAX_CHARS:
-            raise yaml.YAMLError("too long")
-        if "&" in source and "*" in source:  # anchors: a short text may unfold to gigabytes
-            raise yaml.YAMLError("anchors")
+            raise yaml.YAMLError(f"longer than {_MAX_CHARS} characters")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(source, _LOADER)):
+            raise yaml.YAMLError("aliases are not read")  # a short text may unfold to gigabytes
         data = yaml.load(source, _LOADER)
         if not isinstance(data, dict):
             raise yaml.YAMLError("not a mapping")
         values = {str(key).strip().lower(): _strings(value) for key, value in data.items()}
         remarks += [Remark(_line_of(key, inner, start), "front-matter", text) for key, text in _misfits(data)]
-    except (yaml.YAMLError, RecursionError, ValueError):
+        keys = [found[0] for line in inner if (found := _KEY.match(line))]
+        for key in sorted({key for key in keys if keys.count(key) > 1}):
+            remarks.append(Remark(start + 1, "front-matter", f"{key.strip(': ')}: stands there more than once"))
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         values = _key_values(inner)
-        remarks.append(Remark(start + 1, "front-matter", "not YAML: its `key: value` lines are taken as they stand"))
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or (
+            str(error) if isinstance(error, yaml.YAMLError) else "nested too deep"
+        )
+        text = f"not YAML ({reason}): its `key: value` lines are taken as they stand"
+        remarks.append(Remark(start + (mark.line + 2 if mark else 1), "front-matter", text))
     return FrontMatter(values, end + 1, tuple(remarks))
 
 
@@ -88,6 +102,8 @@ def _misfits(data: dict[object, object]) -> Iterator[tuple[str, str]]:
             yield str(key), f"{name}: wants one text"
         elif name == "updated" and not _is_date(str(value)):
             yield str(key), f"updated: wants a date as 2026-01-31, not {value!r}"
+        elif name in _LISTS and isinstance(value, str) and value.startswith("["):
+            yield str(key), f"{name}: a text that looks like a list; take the quotes off"
         elif name not in _READ and (near := difflib.get_close_matches(name, (*_LISTS, *_TEXTS), 1, 0.8)):
             yield str(key), f"{name}: is not read; {near[0]} is meant?"
 
@@ -98,7 +114,8 @@ def _is_list_of_texts(value: object) -> bool:
 
 def _is_date(text: str) -> bool:
     try:
-        return bool(date.fromisoformat(text[:10]))  # a time of day may follow
+        # A time of day may follow. Python reads more forms of a date from 3.11 on.
+        return bool(_DATE.match(text) and date.fromisoformat(text[:10]))
     except ValueError:
         return False
 
@@ -109,7 +126,7 @@ def _line_of(key: str, inner: list[str], start: int) -> int:
 
 def _strings(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
-        return (value.strip(),) if value.strip() else ()
+        return (value.strip(),) if value.strip() and value.strip() not in _NOTHING else ()
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

@@ -166,8 +166,13 @@ def new(slug: str, project: str | None, articles: Path | None) -> None:
     A file that is there is never overwritten. `kb check` finds what was left to write.
     """
     from kb.locate import own_articles
-    from kb.scaffold import scaffold
+    from kb.scaffold import is_slug, scaffold
 
+    if not is_slug(slug):
+        raise click.BadParameter(
+            f"{plain(repr(slug))} cannot name an article: small ASCII letters, digits and single hyphens, at most 80.",
+            param_hint="SLUG",
+        )
     for path in scaffold(articles or own_articles() or Path("articles"), slug, project=project):
         click.echo(plain(str(path)))
 
