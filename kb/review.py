@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from kb.articles import parse
 from kb.build import read_articles, scan
@@ -22,6 +21,7 @@ __all__ = ["Finding", "Tally", "review", "tally"]
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,}|~{3,})")
 _STEP = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、]|\|)|`|^[ \t]*~~~|https?://", re.MULTILINE)
 _LINK = re.compile(r"(?:\]\(|^\s{0,3}\[[^\]\n]{1,100}\]:[ ]?)<?([^()\s:<>#]{1,200}\.md)(?=[#>)\s]|$)", re.IGNORECASE)
+_URL = re.compile(r"https?://[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}(?::\d{1,5})?(?:[/?#][^\s<>\"]*)?$", re.IGNORECASE)
 _CODE = re.compile(r"`[^`\n]{0,300}`")
 _ISSUE = re.compile(r"`([\w-]{1,100})#(\d{1,4})(?:/\w\w)?`")
 _WORD = re.compile(rf"[{HAN}]|[^\W{HAN}]+")
@@ -168,7 +168,7 @@ def _within(article: Article) -> Iterator[Finding]:
         if not record.sources:
             yield _at(record, "warning", "no source is named")
         for source in record.sources:
-            if not _is_url(source):
+            if not _URL.match(source):
                 yield _at(record, "error", f"the source {source!r} is no URL")
 
 
@@ -176,14 +176,6 @@ def _left_to_write(path: str, text: str) -> Iterator[Finding]:
     for number, line in enumerate(text.splitlines(), 1):
         if left := PLACEHOLDER.search(line):
             yield Finding(path, number, "error", f"is left to write: {left[0]}")
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and "." in (parts.hostname or "") and not re.search(r"[\s<>\"]", text)
-    except ValueError:
-        return False
 
 
 def _links(article: Article, text: str, known: set[str], twins: dict[str, dict[Lang, Article]]) -> Iterator[Finding]:
