@@ -24,8 +24,7 @@ from kb import KnowledgeBase
 PACKAGE = Path(kb.__file__).parent
 ROOT = PACKAGE.parent
 
-# The rooms of ARCHITECTURE.md, section 2, as they were built: `render` stands beside the command line that it prints
-# for; `errorlines`, `arrays` and `passages` were split off; `locate` and `cache` find and keep an index.
+# The rooms, lowest first: an import may only go down. CONTRIBUTING.md says what each layer is for.
 LAYERS = [
     {"records", "text", "errors", "errorlines", "arrays"},
     {"articles", "signature", "encoders", "bm25", "ranking", "passages"},

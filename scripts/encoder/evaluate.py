@@ -31,7 +31,7 @@ import numpy as np
 
 from kb.articles import parse
 from kb.build import read_articles
-from kb.encoders import Encoder, open_encoder
+from kb.encoders import Encoder, Kind, open_encoder
 from kb.passages import lexical_text, views
 from kb.records import IssueRecord
 from kb.search import _question_views
@@ -56,14 +56,21 @@ def bm25(questions: Sequence[str], texts: Sequence[str]) -> np.ndarray:
 
 
 def cosine(encoder: Encoder) -> Scores:
+    known: dict[tuple[Kind, str], np.ndarray] = {}  # the same articles are asked in many ways
+
+    def encode(texts: Sequence[str], kind: Kind) -> np.ndarray:
+        new = [text for text in dict.fromkeys(texts) if (kind, text) not in known]
+        known.update(zip([(kind, text) for text in new], encoder.encode(new, kind=kind), strict=True))
+        return np.stack([known[kind, text] for text in texts])
+
     def scores(questions: Sequence[str], texts: Sequence[str]) -> np.ndarray:
-        return encoder.encode(questions, kind="query") @ encoder.encode(texts, kind="passage").T
+        return encode(questions, "query") @ encode(texts, "passage").T
 
     return scores
 
 
 def accuracy(scores: Scores, left: Sequence[str], right: Sequence[str]) -> tuple[float, float]:
-    """Both directions; the text itself must be strictly the nearest or first among equals."""
+    """Both directions: how often the nearest text is the other half of the pair."""
     here, there = scores(left, right), scores(right, left)
     rows = np.arange(len(left))
     return float((here.argmax(1) == rows).mean()), float((there.argmax(1) == rows).mean())

@@ -58,12 +58,10 @@ class Texts:
     ) -> dict[str, torch.Tensor]:
         """Features of StaticEmbedding. `drop`: the share of tokens left out of longer texts, at random, for all or for
         each; `before`: tokens put before each text."""
-        chance = np.broadcast_to(drop, len(rows))
-        ids = [_without(self.ids[row], share) for row, share in zip(rows, chance, strict=True)]
-        if len(noise):
-            ids = [
-                np.concatenate([before, one]) if len(before) else one for before, one in zip(noise, ids, strict=True)
-            ]
+        shares = np.broadcast_to(drop, len(rows))
+        ids = [_without(self.ids[row], share, self._rng) for row, share in zip(rows, shares, strict=True)]
+        if len(before):
+            ids = [np.concatenate(pair) for pair in zip(before, ids, strict=True)]
         offsets = np.cumsum([0, *(len(one) for one in ids[:-1])])
         return {"input_ids": torch.from_numpy(np.concatenate(ids)), "offsets": torch.from_numpy(offsets)}
 
