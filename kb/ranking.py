@@ -27,15 +27,6 @@ CURVE = Evidence(dense=1.19, lexical=1.55, covered=2.63, context=1.24, close=0.0
 LEAD = 2.30
 BIAS = -3.23
 
-ANSWER_AT", "ahead", "closeness", "confidence", "coverage", "score"]
-
-
-# fitted by scripts/fit_ranking.py
-WEIGHTS = Evidence(dense=4.66, lexical=3.94, covered=5.54, context=0.61, close=1.80)
-CURVE = Evidence(dense=0.78, lexical=1.53, covered=2.23, context=0.66, close=0.00)
-LEAD = 3.08
-BIAS = -3.18
-
 ANSWER_AT = 0.5
 """the confidence below which the knowledge base does not speak"""
 
