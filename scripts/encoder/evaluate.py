@@ -2,7 +2,8 @@
 
     python scripts/encoder/evaluate.py kb/model [FOLDER ...] [--corpus CORPUS] [--laser CHECKOUT] [--json FILE]
 
-    parallel    accuracy@1 over 3,000 held-out pairs of CORPUS (corpus.py wrote them), zh->en and en->zh
+    parallel    accuracy@1 over 3,000 held-out pairs of CORPUS (corpus.py wrote them), zh->en and en->zh; then over
+                those of repositories that the model before this one did not learn from ("new only")
     Tatoeba     accuracy@1 over the 1,000 sentence pairs of facebookresearch/LASER, data/tatoeba/v1, cmn-eng;
                 traditional characters are simplified (pip install opencc-python-reimplemented)
     issues      our own: only the Chinese tellings are searched and the English development questions asked, and the
@@ -23,6 +24,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import tomllib
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -76,9 +79,13 @@ def accuracy(scores: Scores, left: Sequence[str], right: Sequence[str]) -> tuple
     return float((here.argmax(1) == rows).mean()), float((there.argmax(1) == rows).mean())
 
 
-def held_out(corpus: Path) -> tuple[list[str], list[str]]:
-    """Sentences, not labels: at least 20 letters of English, both sides met once."""
+def held_out(corpus: Path, *, new: bool = False) -> tuple[list[str], list[str]]:
+    """Sentences, not labels: at least 20 letters of English, both sides met once. `new`: only of the repositories that
+    are marked so in sources.toml."""
     rows = [json.loads(line) for line in (corpus / "held-out.jsonl").read_text("utf-8").splitlines()]
+    if new:
+        listed = tomllib.loads((Path(__file__).parent / "sources.toml").read_text("utf-8"))["repositories"]
+        rows = [row for row in rows if listed["/".join(row["from"].split("/")[:2])].get("new")]
     seen: set[str] = set()
     chosen = []
     for row in sorted(rows, key=lambda row: (row["from"], row["en"])):
@@ -183,6 +190,7 @@ def main() -> int:
     known = {record.issue for record in records}
     questions = [q for q in map(json.loads, lines) if q.get("issue") in known]
     pairs = held_out(args.corpus) if args.corpus else None
+    unseen = held_out(args.corpus, new=True) if args.corpus else ([], [])
     everyday = tatoeba(args.laser) if args.laser else None
     table = []
     for name in ["BM25", *args.models]:
@@ -192,6 +200,7 @@ def main() -> int:
         row: dict[str, object] = {"model": name}
         if pairs:
             row["parallel zh>en"], row["en>zh"] = accuracy(scores, *pairs)
+            row["new only zh>en"], row["new only en>zh"] = accuracy(scores, *unseen)
         if everyday:
             row["Tatoeba zh>en"], row["Tatoeba en>zh"] = accuracy(scores, *everyday)
         for label, told, lang in (("zh articles, en questions", "zh", "en"), ("en articles, zh questions", "en", "zh")):
