@@ -2,8 +2,8 @@
 
 Few numbers, each between 0 and 1. Their weighted sum orders the records. A logistic curve over the same numbers and the
 lead over the next issue says how likely the first is right: what is hardly nearer than its neighbours is a guess.
-Weights and curve are fitted by `scripts/fit_ranking.py` on development questions; its output is pasted here, and
-nothing in this file is guessed.
+Weights and curve are fitted by `scripts/fit_ranking.py` on development questions; its output is pasted here. Chosen by
+hand are only where to answer (an even chance) and which lead is a long one.
 """
 
 from __future__ import annotations
