@@ -155,7 +155,9 @@ def test_the_shipped_encoder_keeps_the_law_too(tmp_path: Path, write: Write) -> 
     odd = "naïve café Ünïcödé ﬁ ㎏ ① Ⅷ 〜～ カタカナ 한국어 🙂 ½ \u202e x\u200by　全角ＡＢＣ"
     articles = write({f"en/a{n}.md": article(f"boom at {n}", f"{odd} {n}") for n in range(12)})
     for lang in ("en", "zh"):
-        shutil.copytree(ROOT / "articles" / lang, articles / lang, dirs_exist_ok=True)
+        (articles / lang).mkdir(exist_ok=True)
+        for path in sorted((ROOT / "articles" / lang).glob("v*.md")):
+            shutil.copy(path, articles / lang)
     build(articles, tmp_path / "whole")
     later = [path for n, path in enumerate(sorted(articles.rglob("*.md"))) if n % 3 == 0]
     moved = [path.rename(tmp_path / f"{n}.md") for n, path in enumerate(later)]
