@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from kb import KnowledgeBase
 from kb.arrays import Array
 from kb.encoders import Kind
 
@@ -34,6 +35,14 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("os.fsync", lambda fileno: None)  # that it is called is tested; nobody pulls the plug meanwhile
     monkeypatch.chdir(here)
+
+
+@pytest.fixture(scope="session")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index of the repository's own articles, for reading."""
+    folder = tmp_path_factory.mktemp("own") / "index"
+    KnowledgeBase.build(Path(__file__).parents[1] / "articles", folder)
+    return folder
 
 
 class FakeEncoder:

@@ -33,13 +33,6 @@ DEQUE = "ms-swift-ovis2-grpo#2"
 on_posix = pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals and signals are POSIX")
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("base") / "index"
-    KnowledgeBase.build(ARTICLES, folder)
-    return folder
-
-
 @dataclass
 class Ran:
     code: int

@@ -316,13 +316,6 @@ class _Other:
         return np.ascontiguousarray(np.roll(self._inner.encode(texts, kind=kind), 1, axis=1)[:, : self.dim])
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("index")
-    KnowledgeBase.build(ARTICLES, folder)
-    return folder
-
-
 @pytest.mark.parametrize("dim", [256, 128], ids=["the same dimension", "another dimension"])
 def test_an_index_refuses_another_encoder(index: Path, static: Encoder, dim: int) -> None:
     with pytest.raises(IndexMismatch) as caught:

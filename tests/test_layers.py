@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 
 import kb
-from kb import KnowledgeBase
 
 PACKAGE = Path(kb.__file__).parent
 ROOT = PACKAGE.parent
@@ -211,22 +210,15 @@ def test_a_start_is_light(code: str) -> None:
     assert not loaded & {*HEAVY, "kb.build", "kb.articles", "kb.search"}
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("index")
-    KnowledgeBase.build(ROOT / "articles", folder)
-    return str(folder)
-
-
-def test_a_search_is_light(index: str) -> None:
-    loaded = _modules(_command("search", "IndexError: pop from an empty deque"), KB_INDEX=index)
+def test_a_search_is_light(index: Path) -> None:
+    loaded = _modules(_command("search", "IndexError: pop from an empty deque"), KB_INDEX=str(index))
     assert {"numpy", "faiss", "kb.search"} <= loaded
     unneeded = {*HEAVY, "kb.build", "kb.articles", "kb.check", "kb.cache", "kb.errorlines", "sentence_transformers"}
     assert not loaded & (unneeded - {"numpy", "faiss"})
 
 
-def test_a_chinese_search_needs_no_more(index: str) -> None:
-    loaded = _modules(_command("search", "多机训练时从空队列里取元素 pop from an empty deque"), KB_INDEX=index)
+def test_a_chinese_search_needs_no_more(index: Path) -> None:
+    loaded = _modules(_command("search", "多机训练时从空队列里取元素 pop from an empty deque"), KB_INDEX=str(index))
     assert not loaded & {"jieba", "tokenizers", "kb.build", "kb.articles"}
 
 

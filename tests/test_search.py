@@ -32,13 +32,6 @@ BY_ID = {question["id"]: question for question in QUESTIONS + DEVELOPMENT if "qu
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("index")
-    KnowledgeBase.build(ARTICLES, folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def base(index: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.open(index) as opened:
         yield opened
@@ -495,7 +488,7 @@ def test_from_another_opening(index: Path, base: KnowledgeBase) -> None:
 
 
 def test_show(base: KnowledgeBase, known: set[str]) -> None:
-    for issue in known:
+    for issue in sorted(known)[::8]:
         assert {record.issue for record in base.show(issue)} == {issue}
     both = base.show("ms-swift-ovis2-grpo#2")
     assert [record.lang for record in both] == ["en", "zh"]
