@@ -61,16 +61,12 @@ class Tally:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-@dataclass
 class _Folder:
-    articles: list[tuple[Article, str]]
-    """each with its text"""
-    unread: set[str]
-    """paths of what cannot be parsed"""
-    findings: list[Finding]
+    """`articles`, each with its text; `unread`, the paths of what cannot be parsed; `findings` of the reading itself."""
 
     def __init__(self, folder: Path) -> None:
-        self.articles, self.unread = [], set()
+        self.articles: list[tuple[Article, str]] = []
+        self.unread: set[str] = set()
         self.findings = [Finding(s.path, None, "warning", f"skipped: {s.reason}") for s in scan(folder)[1]]
         for path, data in read_articles(folder):
             try:

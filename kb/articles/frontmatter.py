@@ -65,7 +65,7 @@ def read_front_matter(lines: list[str]) -> FrontMatter:
     try:
         if len(source) > _MAX_CHARS:
             raise yaml.YAMLError(f"longer than {_MAX_CHARS} characters")
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(source, _LOADER)):
+        if "*" in source and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(source, _LOADER)):
             raise yaml.YAMLError("aliases are not read")  # a short text may unfold to gigabytes
         data = yaml.load(source, _LOADER)
         if not isinstance(data, dict):

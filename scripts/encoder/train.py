@@ -40,6 +40,7 @@ from kb.encoders.unigram import FILE_NAME, pack
 
 SCALE = 20.0  # of cosines before the softmax
 MAX_TOKENS = 160
+SHIPPED = Path(__file__).parents[2] / "kb" / "model" / "tokenizer.json"
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -145,6 +146,8 @@ def main() -> int:
     texts = (text for row in [*pairs, *words] for text in (row["zh"], row["en"]))
     spoken = (f"{row['name']} {row['text']}" for row in said)
     tokenizer = vocabulary.build((text for source in (texts, spoken) for text in source), args.tokens)
+    if not vocabulary.same_form(tokenizer, SHIPPED):
+        parser.error("kb.encoders.unigram walks only tokenizers that normalise and split as the shipped one does")
     print(f"{tokenizer.get_vocab_size()} tokens, {time.perf_counter() - started:.0f} s", flush=True)
 
     zh, en = (Texts(tokenizer, [row[lang] for row in [*pairs, *words]], rng) for lang in ("zh", "en"))
