@@ -62,7 +62,7 @@ class Tally:
 
 
 class _Folder:
-    """`articles`, each with its text; `unread`, the paths of what cannot be parsed; `findings` of the reading itself."""
+    """`articles`, each with its text; `unread`, the paths of what cannot be parsed; `findings` of the reading."""
 
     def __init__(self, folder: Path) -> None:
         self.articles: list[tuple[Article, str]] = []
