@@ -107,12 +107,15 @@ class KnowledgeBase:
         """The folder of its articles, or of its index; empty for a base that was not opened from a folder."""
         return self._where
 
+    def records(self) -> list[IssueRecord]:
+        """Every issue in each language it is told in, in the index's order."""
+        return self._store.records(range(self._store.size))
+
     def projects(self) -> list[tuple[str, int]]:
         """Every project with how many issues it has; most first, then by name."""
         from collections import Counter
 
-        records = self._store.records(range(self._store.size))
-        counts = Counter(project for project, _ in {(r.project, r.issue) for r in records if r.project})
+        counts = Counter(project for project, _ in {(r.project, r.issue) for r in self.records() if r.project})
         return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold()))
 
     def show(self, issue: str) -> list[IssueRecord]:
@@ -120,7 +123,7 @@ class KnowledgeBase:
 
         Raises IndexMissing for an id that is not in the index. Ids are looked up, never used as paths.
         """
-        records = self._store.records(range(self._store.size))
+        records = self.records()
         wanted = issue.strip().casefold()
         found = [r for r in records if wanted in (r.id.casefold(), r.issue.casefold())]
         found = found or [r for r in records if r.issue.casefold().rpartition("#")[0] == wanted]

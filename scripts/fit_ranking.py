@@ -93,7 +93,7 @@ def main() -> int:
         KnowledgeBase.build(args.articles, folder)
         with KnowledgeBase.open(folder) as base:
             asked = [base.search(question["query"], K) for question in questions]
-            known = {record.issue for record in base._store.records(range(base._store.size))}
+            known = {record.issue for record in base.records()}
     x = [np.array([astuple(hit.evidence) for hit in result.hits]).reshape(-1, len(NAMES)) for result in asked]
     rights = [{question["issue"], *question.get("also", [])} for question in questions]
     y = [
