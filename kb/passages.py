@@ -11,14 +11,17 @@ __all__ = ["lexical_text", "views"]
 _FENCED = re.compile(r"^(`{3,}|~{3,})(?![`~])[^\n]*\n.*?(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MARKS = re.compile(r"[`*#>|]+|\]\([^)\n]{0,400}\)|!?\[")
 MAX_VIEW_CHARS = 4000  # the mean of more tokens than this is the mean of any text
+MAX_ASKED = 32  # of the ways in which people put one problem
 
 
 def views(record: IssueRecord) -> list[str]:
-    """Up to three texts, each encoded on its own: what a person describes, what a program prints, and all of it."""
+    """Texts that are encoded each on its own: what the article describes, what a program prints, all of it, and each
+    way in which people put the problem."""
     described = _plain(f"{record.title}\n{_FENCED.sub('', record.symptom)}")
     printed = "\n".join(record.errors)
     whole = _plain(f"{record.project or ''}\n{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}")
-    return [text[:MAX_VIEW_CHARS] for text in (described, printed, whole) if text.strip()]
+    texts = (described, printed, whole, *record.asked[:MAX_ASKED])
+    return [text[:MAX_VIEW_CHARS] for text in texts if text.strip()]
 
 
 def lexical_text(record: IssueRecord) -> str:

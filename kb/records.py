@@ -43,6 +43,8 @@ class IssueRecord:
     fix: str
     errors: tuple[str, ...]
     """literal error lines"""
+    asked: tuple[str, ...]
+    """how people put the problem who have no error line at hand; empty when the article does not say"""
     versions: tuple[str, ...]
     tags: tuple[str, ...]
     sources: tuple[str, ...]
@@ -52,7 +54,7 @@ class IssueRecord:
     def digest(self) -> str:
         """sha256 (64 hex) of the content, without its place: what was embedded."""
         content = [self.issue, self.lang, self.project, self.title, self.symptom, self.cause, self.fix]
-        lists = [list(self.errors), list(self.versions), list(self.tags), list(self.sources)]
+        lists = [list(self.errors), list(self.asked), list(self.versions), list(self.tags), list(self.sources)]
         text = json.dumps([content, lists], ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -66,7 +68,7 @@ class IssueRecord:
     def from_dict(cls, data: dict[str, Any]) -> IssueRecord:
         """The inverse of `as_dict`, lists read back as tuples. Raises KeyError or TypeError on another form."""
         values = {name: data[name] for name in cls.__slots__}
-        for name in ("errors", "versions", "tags", "sources"):
+        for name in ("errors", "asked", "versions", "tags", "sources"):
             values[name] = tuple(values[name])
         values["source"] = Source(**values["source"])
         return cls(**values)

@@ -34,6 +34,7 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "no fix": "(no confirmed fix is known)",
         "confidence": "confidence",
         "matched": "matched",
+        "asked": "Asked as",
         "versions": "versions",
         "source": "source",
         "also": "Also near:",
@@ -52,6 +53,7 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "no fix": "（尚无确认有效的解决办法）",
         "confidence": "置信度",
         "matched": "匹配",
+        "asked": "常见问法",
         "versions": "版本",
         "source": "出处",
         "also": "相近的还有：",
@@ -139,6 +141,8 @@ class Screen:
         self._section(words["symptom"], record.symptom or "\n".join(record.errors))
         self._section(words["cause"], record.cause or words["no cause"])
         self._section(words["fix"], record.fix or words["no fix"])
+        if record.asked and most_sources is None:
+            self._section(words["asked"], "\n".join(f"- {asked}" for asked in record.asked))
         self._line()
         if record.versions:
             self._line(f"{words['versions']}: {', '.join(record.versions)}", "dim")

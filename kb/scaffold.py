@@ -50,6 +50,10 @@ _BODY: dict[Lang, str] = {
 ### Not to be confused with
 
 - <to write: what looks alike and is something else, linked as [`other-slug#1`](other-slug.md)>
+
+### Asked as
+
+- <to write: how somebody without the error line would put it; one way a line, in other words each time>
 """,
     "zh": """\
 # {title}
@@ -81,6 +85,10 @@ _BODY: dict[Lang, str] = {
 ### 容易混淆
 
 - <待写：看着像、其实是另一回事的问题，这样链接：[`other-slug#1`](other-slug.md)>
+
+### 常见问法
+
+- <待写：手头没有报错的人会怎么问；一行一种问法，用词尽量不同>
 """,
 }
 _TITLE: dict[Lang, str] = {"en": "<to write: the article's title>", "zh": "<待写：文章标题>"}

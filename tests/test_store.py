@@ -38,7 +38,7 @@ one_bag = st.lists(word, max_size=12).map(bag)
 def record(n: int, lang: Lang = "en", project: str | None = "Demo", issue: int | None = None) -> IssueRecord:
     name = f"a#{(n if issue is None else issue) + 1}"
     title, source = f"title {n} 标题", Source("en/a.md", n + 1, n + 1)
-    return IssueRecord(f"{name}/{lang}", name, lang, project, title, "s", "c", "f", (f"E{n}",), (), (), (), source)
+    return IssueRecord(f"{name}/{lang}", name, lang, project, title, "s", "c", "f", (f"E{n}",), (), (), (), (), source)
 
 
 def store_of(folder: Path, groups: Sequence[Sequence[Sequence[float]]], **more: Any) -> FaissStore:
@@ -284,7 +284,7 @@ AWKWARD = '\u2028\u2029\x85\x0b\x0c\r\n\t"\\\0\x1b[31m\u202e 标题 🙂 \ud800'
 def test_any_text_survives(tmp_path: Path) -> None:
     """Line separators that are none in JSON lines, controls, lone surrogates."""
     one = IssueRecord(
-        "a#1/en", "a#1", "en", AWKWARD, AWKWARD, AWKWARD, "", "", (AWKWARD,) * 2, (), (), (), Source("a", 1, 1)
+        "a#1/en", "a#1", "en", AWKWARD, AWKWARD, AWKWARD, "", "", (AWKWARD,) * 2, (AWKWARD,), (), (), (), Source("a", 1, 1)
     )
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]]] * 2, records=[one, record(1)])
     assert store.records([0, 1]) == [one, record(1)]

@@ -30,6 +30,7 @@ class Draft:
     cause: list[Part] = field(default_factory=list)
     fix: list[Part] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     project: str | None = None
     own: bool = False
     """in our own form: nothing in it is guessed"""

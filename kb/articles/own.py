@@ -6,6 +6,7 @@
     ### Cause | 原因
     ### Fix | 解决方案
     ### Not to be confused with | 容易混淆
+    ### Asked as | 常见问法
 
 No guessing here: a section is what its heading says, and anything else becomes a remark.
 """
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 
 from ..records import Remark
 from .draft import Draft, Part, slice_of
+from .items import list_items
 from .kinds import REMARK_KINDS
 from .labels import role_of
 from .lines import Line
@@ -28,6 +30,7 @@ __all__ = ["read_own_form"]
 _PROJECT = re.compile(
     r"^\s{0,3}(?:\*\*)?(?:Project|项目)(?:\*\*)?\s?[:：]\s?(?:\*\*)?\s?(\S[^\n]{0,80})", re.IGNORECASE
 )
+_BULLET = re.compile(r"^\s{0,8}(?:[-*+•]|\d{1,2}[.)、])\s{1,4}")
 
 
 @dataclass
@@ -117,9 +120,18 @@ def _draft(node: _Node, remarks: list[Remark]) -> Draft:
             part = Part(child.body)
             getattr(draft, role).append(part)
             draft.last = max([draft.last, child.heading.no, *(line.no for line in child.body if line.kind != "blank")])
+        elif role == "asked":
+            draft.asked = _askings(child.body)
         else:
             _pass_over(child, remarks, role)
     return draft
+
+
+def _askings(lines: Sequence[Line]) -> list[str]:
+    """The items of a list, or each line that is none: how people put this problem, in words and one way a line."""
+    _, items, _ = list_items(lines)
+    texts = [" ".join(line.text.strip() for line in item) for item in items] or [line.text for line in lines]
+    return [told for text in texts if (told := _BULLET.sub("", text).strip())]
 
 
 def _pass_over(node: _Node, remarks: list[Remark], role: str = "") -> None:

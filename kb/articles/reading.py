@@ -79,6 +79,7 @@ def _record(
         cause=_join(draft.cause),
         fix=_join(draft.fix),
         errors=tuple(errors),
+        asked=tuple(dict.fromkeys(draft.asked)),
         versions=front.all("versions", "version"),
         tags=front.all("tags"),
         sources=front.all("sources", "source"),

@@ -18,6 +18,8 @@ OWN_LABELS = {
     "解决方案": "fix",
     "not to be confused with": "confusable",
     "容易混淆": "confusable",
+    "asked as": "asked",
+    "常见问法": "asked",
 }
 
 # Roles. Of the first three a record is made; `analysis` is decided by its surroundings; the words of "" only fill.

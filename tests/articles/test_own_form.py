@@ -164,3 +164,27 @@ def test_broken_front_matter_still_names_the_project() -> None:
     assert [record.project for record in article.records] == ["Example"]
     assert article.records[0].tags == ("a", "b")
     assert "front-matter" in [remark.kind for remark in article.remarks]
+
+
+@pytest.mark.parametrize(
+    ("section", "asked"),
+    [
+        (
+            "### Asked as\n\n- the log cannot be written\n- it stops\n  at once\n",
+            ("the log cannot be written", "it stops at once"),
+        ),
+        ("### 常见问法\n\n- 日志写不进去\n- 一启动就退出\n- 日志写不进去\n", ("日志写不进去", "一启动就退出")),
+        ("### Asked as\n\n* one way only\n", ("one way only",)),
+        ("### Asked as:\n\nin a plain line\n\nand another\n", ("in a plain line", "and another")),
+        ("### Asked as\n", ()),
+    ],
+)
+def test_how_people_ask_is_a_list_of_its_own(section: str, asked: tuple[str, ...]) -> None:
+    text = ENGLISH.replace("## The port is taken", f"{section}\n## The port is taken")
+    article = parse(text.encode(), path="en/startup.md")
+    plain = parse(ENGLISH.encode(), path="en/startup.md")
+    assert [record.asked for record in article.records] == [asked, ()]
+    assert [(one.symptom, one.cause, one.fix) for one in article.records] == [
+        (one.symptom, one.cause, one.fix) for one in plain.records
+    ]
+    assert [remark.kind for remark in article.remarks] == [remark.kind for remark in plain.remarks]
