@@ -28,8 +28,8 @@ LAYERS = [
     {"records", "text", "errors", "errorlines", "arrays"},
     {"articles", "signature", "encoders", "bm25", "ranking", "passages"},
     {"snapshot", "store", "store_faiss", "locate"},
-    {"build", "cache", "check", "review", "scaffold", "search"},
-    {"cli", "render", "__main__"},
+    {"build", "cache", "check", "evaluate", "review", "scaffold", "search"},
+    {"cli", "plot", "render", "__main__"},
 ]
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -46,6 +46,7 @@ ONLY_IN = {
     "jieba": set(),  # `text` reads its dictionary and imports none of it
     "click": {"cli", "render"},
     "rich": {"cli", "render"},
+    "matplotlib": {"plot"},
     "pickle": set(),
     "marshal": set(),
     "requests": set(),
@@ -54,7 +55,7 @@ ONLY_IN = {
     "http": set(),
 }
 
-HEAVY = ["numpy", "faiss", "jieba", "torch", "tokenizers", "safetensors", "rich", "markdown_it", "yaml"]
+HEAVY = ["numpy", "faiss", "jieba", "torch", "tokenizers", "safetensors", "rich", "markdown_it", "yaml", "matplotlib"]
 
 
 def _files() -> list[Path]:

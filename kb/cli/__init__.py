@@ -17,6 +17,7 @@ import kb
 from kb.cli.ask import projects, search, show
 from kb.cli.common import complain
 from kb.cli.make import build, check, completion, new, parse
+from kb.cli.measure import evaluate
 from kb.errors import IndexWriteFailed, KbError
 
 __all__ = ["cli", "main"]
@@ -71,7 +72,7 @@ def cli() -> None:
     """
 
 
-for _command in (search, show, projects, build, parse, new, check, completion):
+for _command in (search, show, projects, build, parse, new, check, evaluate, completion):
     cli.add_command(_command)
 
 

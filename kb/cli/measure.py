@@ -1,0 +1,255 @@
+"""Here are questions whose answers are known; `eval` says how well a base answers them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kb.cli.common import index_option, json_option, open_base, plain, print_json
+from kb.cli.make import _Progress
+from kb.errors import IndexWriteFailed, QueryError
+
+if TYPE_CHECKING:
+    from kb.evaluate import Evaluation, Judged, Question, Summary
+    from kb.records import Lang
+
+__all__ = ["evaluate"]
+
+_EXIT_BELOW = 1
+_LIST = 20  # ids of questions that are not about this base
+_MISS_CHARS = 100
+
+_KNOWN = {
+    "recall_at_1": "recall@1",
+    "recall_at_3": "@3",
+    "recall_at_10": "@10",
+    "mrr_at_10": "MRR@10",
+    "ndcg_at_10": "nDCG@10",
+    "answered": "answered",
+    "answered_right": "and right",
+}
+
+
+def _limits(context: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    if not given:
+        return {}
+    from kb.evaluate import METRICS
+
+    limits = {}
+    for one in given:
+        name, _, value = one.lower().partition("=")
+        with suppress(ValueError):
+            limits[name] = float(value)
+        if name not in METRICS or not 0 <= limits.get(name, -1) <= 1:
+            names = ", ".join(METRICS)
+            raise click.BadParameter(f"{plain(repr(one))} is not like recall@1=0.9; there are {names}.")
+    return limits
+
+
+def _drawable(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() not in (".svg", ".png"):
+        raise click.BadParameter(f"{plain(repr(path.name))} ends in neither .svg nor .png.")
+    if path is not None and find_spec("matplotlib") is None:
+        raise click.BadParameter('drawing needs matplotlib: pip install "kb-issues[plot]"')
+    return path
+
+
+@click.command("eval")
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False),
+)
+@click.option("--lang", type=click.Choice(["en", "zh"]), help="Search articles in this language only.")
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="Count a question as answered from this confidence on, not from where kb itself answers.",
+)
+@click.option("--misses", is_flag=True, help="List what went wrong: the question, what it wants, what was found.")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    callback=_drawable,
+    help="Draw confidence against truth, and recall by kind, into an .svg or .png (needs kb-issues[plot]).",
+)
+@click.option(
+    "--fail-under",
+    multiple=True,
+    metavar="METRIC=P",
+    callback=_limits,
+    help="Exit with 1 when METRIC over all questions is below P, like recall@1=0.9; may be given again.",
+)
+@json_option
+@index_option
+def evaluate(
+    files: tuple[Path, ...],
+    lang: Lang | None,
+    min_confidence: float | None,
+    misses: bool,
+    plot: Path | None,
+    fail_under: dict[str, float],
+    as_json: bool,
+    index: Path | None,
+) -> None:
+    """Measure how well the base answers the questions of FILE ("-" for stdin), whose right answers are known.
+
+    \b
+      kb eval questions.jsonl
+      kb eval questions.jsonl --misses --plot figures.svg
+      kb eval questions.jsonl --json | jq '.all.known."recall@1"'
+      kb eval questions.jsonl --fail-under recall@1=0.9 --fail-under rejected=0.8    in CI
+
+    FILE holds a question a line, with the issue that answers it, or null where nothing in the base should:
+    每行一个问题，issue 是正确答案的编号；库里不该有答案的写 null：
+
+    \b
+      {"id": "q1", "issue": "ms-swift-ovis2-grpo#2", "kind": "line", "lang": "en", "query": "pop from an empty deque"}
+      {"id": "q2", "issue": "ms-swift-ovis2-grpo#2", "kind": "description", "lang": "zh", "query": "从空队列里取元素"}
+      {"id": "q3", "issue": null, "kind": "far", "lang": "en", "query": "how do I fix a flat tyre"}
+
+    `issue` may be a whole article (no #n), "also": [...] names what is equally right, and `kind` is any word of yours:
+    figures are told apart by it. A question whose issue this base does not have is listed and not counted.
+    """
+    gc.enable()
+    from kb.evaluate import evaluate as measured
+    from kb.evaluate import read_questions
+
+    questions: list[Question] = []
+    for file in files:
+        questions += read_questions(*_read(file))
+    if not questions:
+        raise QueryError(
+            "there is no question", path=_name(files[0]), hint="`kb eval --help` shows what a line looks like"
+        )
+    with open_base(index) as base, _Progress(sys.stderr.isatty()) as progress:
+        found = measured(base, questions, lang=lang, min_confidence=min_confidence, progress=progress)
+    if plot is not None:
+        _draw(found, plot)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _show(found, misses=misses)
+    sys.exit(_EXIT_BELOW if _below(found.all, fail_under) else 0)
+
+
+def _read(file: Path) -> tuple[bytes, str]:
+    try:
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes(), _name(file)
+    except OSError as error:
+        raise QueryError(f"cannot be read ({error.strerror})", path=file) from None
+
+
+def _name(file: Path) -> str:
+    return "stdin" if str(file) == "-" else str(file)
+
+
+def _draw(found: Evaluation, path: Path) -> None:
+    from kb.plot import draw
+
+    try:
+        draw(found, path)
+    except OSError as error:
+        raise IndexWriteFailed(f"the picture cannot be written ({error.strerror or error})", path=path) from None
+
+
+def _below(summary: Summary, limits: dict[str, float]) -> bool:
+    values = summary.metrics()
+    low = {name: limit for name, limit in limits.items() if (values[name] or 0.0) < limit}
+    for name, limit in low.items():
+        value = values[name]
+        told = "not measured by any question" if value is None else f"{value:.3f}"
+        click.echo(f"kb: {name} is {told}, wanted {limit:g}", err=True)
+    return bool(low)
+
+
+def _show(found: Evaluation, *, misses: bool) -> None:
+    groups = [("all", found.all), *found.by_kind.items(), *found.by_lang.items()]
+    known = [(name, one, one.known) for name, one in groups if one.known]
+    unknown = [(name, one, one.unknown) for name, one in groups if one.unknown]
+    if known:
+        click.echo("Questions that the base answers")
+        rows = [(name, f"{k.n}", *(f"{getattr(k, key):.3f}" for key in _KNOWN)) for name, _, k in known]
+        _table(("", "n", *_KNOWN.values()), rows)
+        low, high = found.recall_at_1_interval or (0.0, 0.0)
+        click.echo(f"recall@1 is {low:.3f} to {high:.3f} with 95 % confidence")
+    if unknown:
+        click.echo(f"{chr(10) * bool(known)}Questions that nothing in the base answers")
+        _table(("", "n", "rejected"), [(name, f"{u.n}", f"{u.rejected:.3f}") for name, _, u in unknown])
+    _show_confidence(found.all)
+    _show_end(found)
+    if misses:
+        click.echo(f"\n{len(found.misses)} went wrong")
+        for one in found.misses:
+            click.echo(_miss(one))
+
+
+def _show_confidence(summary: Summary) -> None:
+    found = summary.calibration
+    if found is None:
+        return
+    click.echo("\nConfidence of the first hit, and how often it is right")
+    rows = [
+        (f"{one.low:.1f} to {one.high:.1f}", f"{one.n}", f"{one.confidence:.3f}", f"{one.right:.3f}")
+        for one in found.bins
+        if one.n
+    ]
+    _table(("confidence", "n", "mean", "right"), rows)
+    balanced = (
+        "" if found.balanced_error is None else f"; {found.balanced_error:.3f} with right and wrong weighing the same"
+    )
+    click.echo(f"calibration error {found.error:.3f}{balanced}")
+
+
+def _show_end(found: Evaluation) -> None:
+    click.echo()
+    if time := found.all.latency_ms:
+        click.echo(f"{time.p50:.1f} ms a question; 95 % within {time.p95:.1f}, 99 % {time.p99:.1f}, all {time.max:.1f}")
+    click.echo(f"{len(found.judged)} questions, {found.issues} issues, snapshot {found.snapshot}")
+    if found.absent:
+        names = [f"{one.id} ({', '.join(one.wanted)})" for one in found.absent[:_LIST]]
+        more = ", ..." * (len(found.absent) > _LIST)
+        click.echo(f"not in this base, and not counted: {len(found.absent)}: {plain(', '.join(names))}{more}")
+
+
+def _miss(one: Judged) -> str:
+    text = " ".join(one.question.query.split())
+    text = text if len(text) <= _MISS_CHARS else text[: _MISS_CHARS - 3] + "..."
+    wanted = " or ".join(one.question.wanted) or "nothing"
+    first = f"{one.found[0]} {one.confidence:.2f}" if one.found else "nothing"
+    return plain(f"  {one.question.id}  {one.wrong}: wants {wanted}, finds {first}: {text}")
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Names to the left, numbers to the right; lines at a terminal, aligned text in a pipe."""
+    shown = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold cyan")
+        for number, head in enumerate(heads):
+            table.add_column(head, justify="right" if number else "left", no_wrap=True)
+        for row in shown:
+            table.add_row(*map(Text, row))
+        Console(highlight=False).print(table)
+        return
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(heads, *shown, strict=True)]
+    for row in (list(heads), *shown):
+        first, *others = ((cell, " " * (width - cell_len(cell))) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(["".join(first), *(gap + cell for cell, gap in others)]))

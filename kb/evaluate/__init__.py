@@ -1,0 +1,146 @@
+"""Here are questions whose answers are known; give me how well a base answers them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kb import ranking
+from kb.errors import QueryError
+from kb.evaluate.figures import DEPTH, METRICS, Judged, Summary, calibrate, judge, slug_of, summarise, wilson
+from kb.evaluate.questions import Question, read_questions
+
+if TYPE_CHECKING:
+    from kb.build import Progress
+    from kb.records import Lang, SearchResult
+    from kb.search import KnowledgeBase
+
+__all__ = [
+    "DEPTH",
+    "METRICS",
+    "Evaluation",
+    "Judged",
+    "Question",
+    "Summary",
+    "calibrate",
+    "evaluate",
+    "judge",
+    "read_questions",
+    "summarise",
+    "wilson",
+]
+
+WARM_UP = 5  # questions asked before the clock counts: what is read and compiled once is no question's latency
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    snapshot: str
+    issues: int
+    """how many the base knows"""
+    lang: Lang | None
+    """the only language that was searched"""
+    min_confidence: float
+    """from which the base spoke"""
+    judged: tuple[Judged, ...]
+    absent: tuple[Question, ...]
+    """their issue is not in this base: neither asked nor counted"""
+    all: Summary
+    by_kind: dict[str, Summary]
+    by_lang: dict[str, Summary]
+    """of the question"""
+    recall_at_1_interval: tuple[float, float] | None
+    """95 %, by Wilson's score"""
+
+    @property
+    def misses(self) -> list[Judged]:
+        return [one for one in self.judged if one.wrong]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The public JSON form (`kb eval --json`)."""
+        return {
+            "snapshot": self.snapshot,
+            "issues": self.issues,
+            "lang": self.lang,
+            "min_confidence": self.min_confidence,
+            "questions": len(self.judged),
+            "all": self.all.as_dict(),
+            "by_kind": {name: summary.as_dict() for name, summary in self.by_kind.items()},
+            "by_lang": {name: summary.as_dict() for name, summary in self.by_lang.items()},
+            "recall@1_interval": self.recall_at_1_interval and list(self.recall_at_1_interval),
+            "misses": [
+                {
+                    "id": one.question.id,
+                    "wrong": one.wrong,
+                    "wanted": list(one.question.wanted),
+                    "found": list(one.found[:3]),
+                    "confidence": one.confidence,
+                    "query": one.question.query,
+                }
+                for one in self.misses
+            ],
+            "not_in_base": [{"id": one.id, "wanted": list(one.wanted)} for one in self.absent],
+        }
+
+
+def evaluate(
+    base: KnowledgeBase,
+    questions: Sequence[Question],
+    *,
+    lang: Lang | None = None,
+    min_confidence: float | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Asks every question once, one after the other. `lang` searches one language only; `min_confidence` takes the
+    place of the base's own threshold.
+
+    A question whose issue is not in the base is listed, and counts nowhere: neither as found nor as rejected. Raises
+    QueryError for a question that cannot be asked.
+    """
+    issues = {record.issue for record in base.records() if lang in (None, record.lang)}
+    known = issues | {slug_of(issue) for issue in issues}
+    present = [one for one in questions if not one.wanted or known.intersection(one.wanted)]
+    absent = tuple(one for one in questions if one.wanted and not known.intersection(one.wanted))
+    for question in present[:WARM_UP]:
+        _asked(base, question, lang)
+    judged = []
+    for done, question in enumerate(present, 1):
+        result = _asked(base, question, lang)
+        confidence = result.hits[0].confidence if result.hits else None
+        answered = result.answered
+        if min_confidence is not None:
+            answered = confidence is not None and confidence >= min_confidence
+        found = [hit.issue for hit in result.hits]
+        judged.append(judge(question, found, known, confidence=confidence, answered=answered, took_ms=result.took_ms))
+        if progress is not None:
+            progress("ask", done, len(present))
+    everything = summarise(judged)
+    hits = sum(one.right for one in judged)
+    return Evaluation(
+        snapshot=base.snapshot,
+        issues=base.size,
+        lang=lang,
+        min_confidence=ranking.ANSWER_AT if min_confidence is None else min_confidence,
+        judged=tuple(judged),
+        absent=absent,
+        all=everything,
+        by_kind=_by(judged, lambda one: one.question.kind),
+        by_lang=_by(judged, lambda one: one.question.lang),
+        recall_at_1_interval=wilson(hits, everything.known.n) if everything.known else None,
+    )
+
+
+def _asked(base: KnowledgeBase, question: Question, lang: Lang | None) -> SearchResult:
+    try:
+        return base.search(question.query, DEPTH, lang=lang)
+    except QueryError as error:
+        raise QueryError(error.message, path=question.path, line=question.line, hint=error.hint) from None
+
+
+def _by(judged: Sequence[Judged], key: Callable[[Judged], str]) -> dict[str, Summary]:
+    groups: dict[str, list[Judged]] = defaultdict(list)
+    for one in judged:
+        groups[key(one)].append(one)
+    return {name: summarise(groups[name]) for name in sorted(groups)}
