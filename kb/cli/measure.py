@@ -167,9 +167,9 @@ def _draw(found: Evaluation, path: Path) -> None:
 
 def _below(summary: Summary, limits: dict[str, float]) -> bool:
     values = summary.metrics()
-    low = {name: limit for name, limit in limits.items() if (values[name] or 0.0) < limit}
-    for name, limit in low.items():
-        value = values[name]
+    low = [(name, limit, values[name]) for name, limit in limits.items()]
+    low = [(name, limit, value) for name, limit, value in low if value is None or value < limit]
+    for name, limit, value in low:
         told = "not measured by any question" if value is None else f"{value:.3f}"
         click.echo(f"kb: {name} is {told}, wanted {limit:g}", err=True)
     return bool(low)
