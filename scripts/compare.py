@@ -272,9 +272,9 @@ def draw_methods(rows: Sequence[Row], path: Path) -> None:
         for i, one in enumerate(rows):
             at = [group + (i - (len(rows) - 1) / 2) * width for group in range(len(groups))]
             axes.bar(at, [one.groups[group].recall_at_1 for group in groups], width, label=NAMES[one.name])
-        axes.set_xticks(range(len(groups)), [f"{name} ({rows[0].groups[name].n})" for name in groups])
+        axes.set_xticks(range(len(groups)), [f"{name}\n({rows[0].groups[name].n})" for name in groups])
         axes.set(ylim=(0, 1), ylabel="recall@1")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4, frameon=False)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=4, frameon=False)
         figure.savefig(path, metadata={"Date": None})
 
 

@@ -146,8 +146,10 @@ def evaluate(
 
 
 def _read(file: Path) -> tuple[bytes, str]:
+    if str(file) == "-":
+        return sys.stdin.buffer.read() if sys.stdin else b"", _name(file)
     try:
-        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes(), _name(file)
+        return file.read_bytes(), _name(file)
     except OSError as error:
         raise QueryError(f"cannot be read ({error.strerror})", path=file) from None
 
