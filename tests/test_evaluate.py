@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb import KnowledgeBase, ranking
@@ -68,6 +68,7 @@ ASKED = st.builds(
     sure=st.floats(0, 1),
     took_ms=st.floats(0.01, 100),
 )
+few = settings(max_examples=50)  # each is a handful of questions
 MANY = st.lists(ASKED, min_size=1, max_size=10)
 KNOWN = st.lists(ASKED.filter(lambda one: one.wanted > 0), min_size=1, max_size=10)
 
@@ -80,6 +81,7 @@ def first(one: Judged) -> float:
     return math.inf
 
 
+@few
 @given(KNOWN)
 def test_recall_and_mrr_are_those_of_a_loop(asked: list[Judged]) -> None:
     found = summarise(asked).known
@@ -143,6 +145,7 @@ def test_what_went_wrong(issue: str | None, found: list[str], sure: float | None
 # --- laws -----------------------------------------------------------------------------------------------------------
 
 
+@few
 @given(KNOWN)
 def test_recall_grows_with_depth_and_mrr_lies_between(asked: list[Judged]) -> None:
     found = summarise(asked).known
@@ -153,6 +156,7 @@ def test_recall_grows_with_depth_and_mrr_lies_between(asked: list[Judged]) -> No
     assert found.answered_right <= min(found.answered, found.recall_at_1)
 
 
+@few
 @given(MANY, st.randoms(use_true_random=False))
 def test_the_order_of_questions_changes_nothing(asked: list[Judged], rng: random.Random) -> None:
     shuffled = list(asked)
@@ -160,6 +164,7 @@ def test_the_order_of_questions_changes_nothing(asked: list[Judged], rng: random
     assert summarise(shuffled) == summarise(asked)
 
 
+@few
 @given(MANY)
 def test_known_and_unknown_are_counted_apart(asked: list[Judged]) -> None:
     found = summarise(asked)
@@ -171,6 +176,7 @@ def test_known_and_unknown_are_counted_apart(asked: list[Judged]) -> None:
     assert summarise(one for one in asked if one.wanted).known == found.known
 
 
+@few
 @given(MANY)
 def test_latency_is_that_of_questions(asked: list[Judged]) -> None:
     times = sorted(one.took_ms for one in asked)
