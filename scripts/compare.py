@@ -34,7 +34,7 @@ from kb import KnowledgeBase
 from kb.encoders import open_encoder
 from kb.evaluate import DEPTH, Evaluation, Judged, Known, Question, evaluate, judge, read_questions, summarise
 from kb.passages import lexical_text
-from kb.search import _question_views
+from kb.records import Query
 from kb.signature import read
 from kb.text import Segmenter, clean, dictionary_for, tokenise
 
@@ -110,6 +110,12 @@ def folded(issues: Sequence[str], rows: Sequence[int], scores: Sequence[float]) 
     return list(dict.fromkeys(issues[row] for row in rows)), float(scores[0]) if len(scores) else 0.0
 
 
+def question_views(query: Query) -> list[str]:
+    """Each error line, the words around them, and all of it: the nearest of them and a record's views counts."""
+    parts = [*query.signatures[:3], query.prose[:2000]]
+    return [part for part in dict.fromkeys((*parts, "\n".join(parts))) if part.strip()]
+
+
 def by_score(issues: Sequence[str], scores: np.ndarray) -> Ranked:
     order = np.argsort(-scores, kind="stable")[:CANDIDATES]
     order = order[scores[order] > 0]
@@ -144,7 +150,7 @@ def methods(base: KnowledgeBase, articles: Path, minilm: Path | None) -> dict[st
         def dense(questions: Sequence[str]) -> list[Ranked]:
             found = []
             for question in questions:
-                vectors = one._encoder.encode(_question_views(read(question)), kind="query")
+                vectors = one._encoder.encode(question_views(read(question)), kind="query")
                 ranking = one._store.dense(vectors, CANDIDATES)
                 found.append(folded(issues, ranking.rows, ranking.scores))
             return found
