@@ -54,7 +54,8 @@ def load(data: bytes | memoryview, path: str | Path) -> dict[str, Array]:
 
 
 def _load(data: bytes | memoryview) -> dict[str, Array]:
-    size = int.from_bytes(bytes(data[:8]), "little")
+    data = memoryview(data)  # slices of it copy nothing
+    size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or not 0 < size <= min(MAX_HEADER_BYTES, len(data) - 8):
         raise ValueError("bad header size")
     header = json.loads(bytes(data[8 : 8 + size]))

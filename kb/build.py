@@ -146,8 +146,8 @@ class _Part:
 
     records: Sequence[IssueRecord] = ()
     bags: Sequence[Bag] = ()
-    views: list[Array] = field(default_factory=list)
-    """for each record (views, dim) float32"""
+    views: list[tuple[Array, Array]] = field(default_factory=list)
+    """for each record (views, dim) float32, and of which kind each is"""
 
 
 def build(
@@ -223,12 +223,13 @@ def _old_parts(index: Path, encoder: Encoder) -> _Old:
         store = store_faiss.FaissStore(index)
         if store.manifest.get("code") != code() or store.manifest.get("encoder") != _identity(encoder):
             return old
-        records, bags, all_views, view_rows, old.han = store.batch()
+        records, bags, all_views, view_rows, view_kinds, old.han = store.batch()
         bounds = np.searchsorted(view_rows, np.arange(len(records) + 1)).tolist()
         row = 0
         for path, sha, count in store.articles():
             rows = range(row, row + count)
-            views_of = [all_views[bounds[r] : bounds[r + 1]] for r in rows]
+            spans = [slice(bounds[r], bounds[r + 1]) for r in rows]
+            views_of = [(all_views[span], view_kinds[span]) for span in spans]
             old.parts[path] = _Part(records[row : row + count], bags[row : row + count], views_of)
             old.shas[path] = sha
             row += count
@@ -241,7 +242,8 @@ def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progres
     records = [record for article in fresh for record in article.records]
     segmenter = Segmenter(dictionary_for(map(_text, records)))
     texts = [views(record) for record in records]
-    flat = [text for group in texts for text in group]
+    flat = [text for group in texts for _, text in group]
+    kinds = np.fromiter((kind for group in texts for kind, _ in group), np.int32, len(flat))
     chunks: list[Array] = []
     for at in range(0, len(flat), _ENCODE_TEXTS):
         chunks.append(encoder.encode(flat[at : at + _ENCODE_TEXTS], kind="passage"))
@@ -255,10 +257,11 @@ def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progres
     row = 0
     for article in fresh:
         rows = range(row, row + len(article.records))
+        spans = [slice(ends[r] - len(texts[r]), ends[r]) for r in rows]
         parts[article.path] = _Part(
             article.records,
             [bag(tokenise(_text(record), segmenter)) for record in article.records],
-            [vectors[ends[r] - len(texts[r]) : ends[r]] for r in rows],
+            [(vectors[span], kinds[span]) for span in spans],
         )
         row += len(article.records)
     return parts
@@ -287,8 +290,9 @@ def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, f
     return Batch(
         records=records,
         bags=[one for _, _, part in kept for one in part.bags],
-        views=np.concatenate(groups) if groups else np.zeros((0, encoder.dim), np.float32),
-        view_rows=np.repeat(np.arange(len(records), dtype=np.int32), [len(group) for group in groups]),
+        views=np.concatenate([vectors for vectors, _ in groups] or [np.zeros((0, encoder.dim), np.float32)]),
+        view_rows=np.repeat(np.arange(len(records), dtype=np.int32), [len(kinds) for _, kinds in groups]),
+        view_kinds=np.concatenate([kinds for _, kinds in groups] or [np.zeros(0, np.int32)]),
         han=han,
         surprise=surprise,
         articles=[(path, sha, len(part.records)) for path, sha, part in kept],

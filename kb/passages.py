@@ -6,27 +6,30 @@ import re
 
 from kb.records import IssueRecord
 
-__all__ = ["lexical_text", "views"]
+__all__ = ["VIEW_KINDS", "lexical_text", "views"]
 
 _FENCED = re.compile(r"^(`{3,}|~{3,})(?![`~])[^\n]*\n.*?(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MARKS = re.compile(r"[`*#>|]+|\]\([^)\n]{0,400}\)|!?\[")
 MAX_VIEW_CHARS = 4000  # the mean of more tokens than this is the mean of any text
 MAX_ASKED = 32  # of the ways in which people put one problem
 
+VIEW_KINDS = ("described", "printed", "whole", "asked", "all asked")
 
-def views(record: IssueRecord) -> list[str]:
-    """Texts that are encoded each on its own: what the article describes, what a program prints, all of it, and each
-    way in which people put the problem."""
+
+def views(record: IssueRecord) -> list[tuple[int, str]]:
+    """Texts that are encoded each on its own, with their number in VIEW_KINDS: what the article describes, what a
+    program prints, all of it, each way in which people put the problem, and these ways together."""
     described = _plain(f"{record.title}\n{_FENCED.sub('', record.symptom)}")
     printed = "\n".join(record.errors)
     whole = _plain(f"{record.project or ''}\n{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}")
-    texts = (described, printed, whole, *record.asked[:MAX_ASKED])
-    return [text[:MAX_VIEW_CHARS] for text in texts if text.strip()]
+    asked = record.asked[:MAX_ASKED]
+    texts = [(0, described), (1, printed), (2, whole), *((3, one) for one in asked), (4, "\n".join(asked))]
+    return [(kind, text[:MAX_VIEW_CHARS]) for kind, text in texts if text.strip()]
 
 
 def lexical_text(record: IssueRecord) -> str:
-    parts = (record.project, record.title, record.symptom, *record.errors, record.cause, record.fix, *record.tags)
-    return "\n".join(part for part in parts if part)
+    parts = (record.project, record.title, record.symptom, *record.errors, record.cause, record.fix)
+    return "\n".join(part for part in (*parts, *record.tags, *record.asked[:MAX_ASKED]) if part)
 
 
 def _plain(markdown: str) -> str:

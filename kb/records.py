@@ -121,18 +121,27 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for one record as the answer to one question, each in [0, 1]."""
+    """What speaks for one issue as the answer to one question, each in [0, 1]. Of its tellings, the best counts."""
 
-    dense: float
-    """cosine of the whole question and the record's nearest view; below 0 counts as 0"""
-    lexical: float
-    """BM25 of the question's terms, over the sum of their idf and that of one more, which no record has"""
+    told: float
+    """cosine of the question with what the article tells: mean of title with symptom, and of all of it"""
+    printed: float
+    """cosine with the issue's error lines"""
+    asked: float
+    """cosine with how people ask: mean of the nearest way and of all of them together"""
+    words: float
+    """how far its BM25 of all that was pasted lies ahead of every other issue's (above 1/2) or behind the best (below)"""
     covered: float
-    """the share of the question's idf that the record's terms cover"""
-    context: float
-    """the same for the frames of a traceback"""
+    """the share of the question's information, frames left out, that the issue's terms cover"""
+    repeated: float
+    """the same for the question's error lines alone"""
     close: float
     """how much of the nearest error line's word pairs the question repeats"""
+
+    @property
+    def dense(self) -> float:
+        """The best of its cosines."""
+        return max(self.told, self.printed, self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +178,7 @@ class Hit:
             "score": round(self.score, 4),
             "confidence": round(self.confidence, 4),
             "dense_score": round(self.evidence.dense, 4),
-            "lexical_score": round(self.evidence.lexical, 4),
+            "lexical_score": round(self.evidence.covered, 4),
             "matched": list(self.matched),
         }
 

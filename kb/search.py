@@ -15,6 +15,7 @@ from kb import ranking
 from kb.arrays import Array
 from kb.encoders import Encoder, open_encoder, probe
 from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMismatch, IndexMissing, QueryError
+from kb.evidence import weigh
 from kb.locate import Location, is_fresh, locate
 from kb.records import Evidence, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.signature import mask, read
@@ -27,10 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_K", "KnowledgeBase"]
 
 MAX_K = 100
-_CANDIDATES = 60  # from each half; the right record is among them or nowhere
 _MAX_KEPT = 10_000  # records whose error lines are kept as terms
-_CLOSE_LOOK = 20  # of these, how many have their error lines compared
-_MAX_TERMS = 400  # of a long log, those that tell most
 _MATCHED_TERMS = 5
 _PROBE_COSINE = 0.999
 
@@ -163,75 +161,27 @@ class KnowledgeBase:
         return rows is None or len(rows) > 0
 
     def _hits(self, query: Query, k: int, rows: Array | None, lang: Lang | None) -> list[Hit]:
-        store = self._store
-        parts = dict.fromkeys(("\n".join((*query.signatures, query.prose)), "\n".join(query.signatures)))
-        said = [_telling(store, part) for part in parts if part] or [{}]
-        terms, frames = list(said[0]), list(_telling(store, query.context))
-        vectors = np.nan_to_num(self._encoder.encode(_question_views(query), kind="query"), posinf=0, neginf=0)
-        most = max(_CANDIDATES, 2 * k)  # both tellings of an issue may be among them
-        near = store.dense(vectors, most, rows)
-        alike = store.lexical([*terms, *(term for term in frames if term not in set(terms))], most, rows)
-        candidates = sorted({*near.rows, *alike.rows})
-        if not candidates:
-            return []
-        evidence = self._evidence(query, candidates, vectors, said, frames)
-        scores = [ranking.score(one) for one in evidence]
-        best: dict[int, int] = {}  # issue number -> its best candidate
-        numbers = store.issue_of(candidates)
-        for i in sorted(range(len(candidates)), key=lambda i: (-scores[i], candidates[i])):
-            best.setdefault(numbers[i], i)
-        leads = _leads([scores[i] for i in best.values()])
-        chosen = list(best.values())[:k]
-        shown = [store.telling(candidates[i], lang or query.lang) for i in chosen]
-        hits = []
-        for rank, (i, record) in enumerate(zip(chosen, store.records(shown), strict=True), 1):
-            one = evidence[i]
-            hits.append(
-                Hit(
-                    rank=rank,
-                    issue=record.issue,
-                    record=record,
-                    score=scores[i],
-                    confidence=ranking.confidence(one, leads[rank - 1]),
-                    evidence=one,
-                    matched=self._matched(query, candidates[i], terms),
-                )
+        store, pasted = self._store, bool(query.signatures)
+        found = weigh(store, self._encoder, query, rows, k, self._error_terms)
+        scores = ranking.scores(found.evidence, pasted=pasted)
+        order = np.lexsort((found.rows, -scores))
+        evidence, scores, rows_ = found.evidence[order], scores[order], found.rows[order]
+        confidences = ranking.confidences(evidence, scores, pasted=pasted)
+        chosen = rows_[:k].tolist()
+        shown = store.records([store.telling(row, lang or query.lang) for row in chosen])
+        matched = self._matched(query, chosen, found.terms)
+        return [
+            Hit(
+                rank=rank + 1,
+                issue=record.issue,
+                record=record,
+                score=float(scores[rank]),
+                confidence=float(confidences[rank]),
+                evidence=Evidence(*evidence[rank].tolist()),
+                matched=matched[rank],
             )
-        return hits
-
-    def _evidence(
-        self,
-        query: Query,
-        rows: Sequence[int],
-        vectors: Array,
-        said: Sequence[dict[str, float]],
-        frames: Sequence[str],
-    ) -> list[Evidence]:
-        """`said`: terms and shares of the whole question, then of its error lines alone: the better of the two counts,
-        for a log holds lines that have nothing to do with its failure."""
-        store = self._store
-        # Each line alone finds candidates; of those that print the same line, the circumstances tell.
-        dense = np.clip(store.cosines(vectors[-1:], rows), 0, 1)
-        terms = list(said[0])
-        column = {term: i for i, term in enumerate(terms)}
-        weights, tells = store.weights(terms, rows), store.information(terms)
-        unseen = float(store.information([""])[0])
-        covered = lexical = np.zeros(len(rows), np.float32)
-        for part in said:
-            columns = [column[term] for term in part if term in column]
-            share = np.fromiter((part[terms[i]] for i in columns), np.float32, len(columns))
-            covered = np.maximum(covered, ranking.coverage(weights[:, columns], tells[columns] * share, unseen))
-            total = float((tells[columns] * share).sum()) + unseen
-            lexical = np.maximum(lexical, (weights[:, columns] * share).sum(axis=1) / total)
-        context = ranking.coverage(store.weights(frames, rows), store.information(frames), unseen)
-        lines = [store.tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
-        # Reading a record costs more than all else here: only what the other evidence already speaks for.
-        promising = np.argsort(-(dense + covered), kind="stable")[:_CLOSE_LOOK].tolist()
-        close = [0.0] * len(rows)
-        for i in promising:
-            close[i] = ranking.closeness(lines, self._error_terms(rows[i]))
-        each = zip(dense.tolist(), lexical.tolist(), covered.tolist(), context.tolist(), close, strict=True)
-        return [Evidence(*one) for one in each]
+            for rank, record in enumerate(shown)
+        ]
 
     def _error_terms(self, row: int) -> list[list[str]]:
         """The error lines of a record as masked terms; kept, for the same few records are near to many questions."""
@@ -243,50 +193,29 @@ class KnowledgeBase:
             found = self._errors[row] = [self._store.tokenise(mask(line)) for line in errors]
         return found
 
-    def _matched(self, query: Query, row: int, terms: Sequence[str]) -> tuple[str, ...]:
-        """The record's error lines that the question repeats, then the shared terms that tell most."""
+    def _matched(self, query: Query, rows: Sequence[int], terms: Sequence[str]) -> list[tuple[str, ...]]:
+        """For each row its error lines that the question repeats, then the shared terms that tell most."""
         store = self._store
-        asked = _spaced(store.tokenise("\n".join((*query.signatures, query.prose))))
-        whole: list[str] = []
-        said = ""
-        for line in sorted(store.records([row])[0].errors, key=len, reverse=True):
-            words = _spaced(store.tokenise(line))
-            if words.strip() and words in asked and words not in said:
-                whole.append(line)
-                said += words
-        weights = store.weights(terms, [row])[0]
-        order = np.argsort(-weights, kind="stable")
-        shared = [terms[i] for i in order if weights[i] > 0 and _spaced([terms[i]]) not in said]
-        return (*whole[:2], *shared[:_MATCHED_TERMS])
+        asked = _flat("\n".join((*query.signatures, query.prose)))
+        weights = store.weights(terms, rows)
+        matched = []
+        for row, weight in zip(rows, weights, strict=True):
+            whole: list[str] = []
+            said = ""
+            for line in sorted(store.records([row])[0].errors, key=len, reverse=True):
+                words = _flat(line)
+                if len(words) > 2 and words in asked and words not in said:
+                    whole.append(line)
+                    said += words
+            order = np.argsort(-weight, kind="stable").tolist()
+            shared = [terms[i] for i in order if weight[i] > 0 and terms[i] not in said]
+            matched.append((*whole[:2], *shared[:_MATCHED_TERMS]))
+        return matched
 
 
-def _leads(scores: Sequence[float]) -> list[float]:
-    """Of scores, highest first: each less the best of the others (0 where there is none)."""
-    first, second = (*scores, 0.0, 0.0)[:2]
-    return [first - second, *(one - first for one in scores[1:])]
-
-
-def _spaced(terms: Sequence[str]) -> str:
-    """Terms as one string in which a run of terms is a substring."""
-    return "".join(f" {term} " for term in terms)
-
-
-def _telling(store: Store, text: str) -> dict[str, float]:
-    """The distinct terms of `text` and their shares; of a long one those that tell most."""
-    terms = store.shares(text) if text else {}
-    if len(terms) > _MAX_TERMS:
-        tells = store.information(list(terms))
-        keep = set(np.argsort(-tells, kind="stable")[:_MAX_TERMS].tolist())
-        terms = {term: share for i, (term, share) in enumerate(terms.items()) if i in keep}
-    return terms
-
-
-def _question_views(query: Query) -> list[str]:
-    """What is encoded: every error line (the first few), the prose, and last both together."""
-    views = [*query.signatures[:3], query.prose[:2000]]
-    if len(query.signatures) > 1 or (query.signatures and query.prose not in query.signatures):
-        views.append("\n".join(views))
-    return [view for view in dict.fromkeys(views) if view.strip()]
+def _flat(text: str) -> str:
+    """The words of a text in small letters, one space before and behind each."""
+    return f" {' '.join(text.casefold().split())} "
 
 
 def _opened(place: Location) -> FaissStore:

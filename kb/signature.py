@@ -14,7 +14,7 @@ from kb.errors import QueryError
 from kb.records import Lang, Query
 from kb.text import HAN_CHAR, clean
 
-__all__ = ["MAX_QUERY_CHARS", "mask", "read", "strip_prefix"]
+__all__ = ["MAX_QUERY_CHARS", "is_around", "mask", "read", "strip_prefix"]
 
 # A longer text, and a longer line, keeps its first and last half of this: tracebacks end in what matters. Of a longer
 # text the lines between that speak of failure stay, too.
@@ -55,6 +55,8 @@ _AROUND = re.compile(
     r"|.{0,100}failed \(exitcode: -?\d{1,5}\)|.{0,200}exits with return code|.{0,200}Warning:|warnings\.warn\("
     r"|.{0,80}process group has NOT been destroyed"
 )
+# What a trainer says of a step that went well; a loss of 0 and one that is no number say something else.
+_METRICS = re.compile(r"\{.{0,80}['\"](?:train_|eval_)?loss['\"]: ?[0-9.]{0,12}[1-9]")
 _PROGRESS = re.compile(r"\d{1,3}%\s?\||\d(?:\.\d+)?\s?(?:it/s|s/it)\b|[\u2580-\u259f]{3}")
 _FAILURE_WORD = re.compile(
     r"[Ee]rror|ERROR|Exception|Traceback|[Ff]ail|FATAL|Killed|signal \d|\bnan\b|NaN|\bOOM\b|exit ?code"
@@ -93,7 +95,7 @@ def _read_log(text: str, lines: list[str]) -> Query:
     in_traceback = False
     for raw in lines:
         line = strip_prefix(raw)
-        if not line or (_PROGRESS.search(raw) and not _FAILURE_WORD.search(line)):
+        if not line or ((_PROGRESS.search(raw) or _METRICS.match(line)) and not _FAILURE_WORD.search(line)):
             continue
         if frame := _FRAME.match(line):
             in_traceback = True
@@ -153,6 +155,11 @@ def strip_prefix(line: str) -> str:
             break
         at = found.end()
     return line[at:]
+
+
+def is_around(line: str) -> bool:
+    """Do launchers and interpreters say this around every failure, whichever it is?"""
+    return _AROUND.match(strip_prefix(line).lstrip()) is not None
 
 
 def mask(line: str) -> str:

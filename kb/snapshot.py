@@ -25,7 +25,7 @@ from kb.errors import IndexBusy, IndexCorrupt, IndexMissing, IndexWriteFailed
 
 __all__ = ["FORMAT", "MANIFEST", "locked", "open_file", "publish", "read_file", "read_manifest", "write"]
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"
@@ -198,8 +198,10 @@ def _open_plainly(path: Path) -> BinaryIO:
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:
-    """sha256 of a manifest as it is written, but for this digest itself."""
-    return hashlib.sha256(_text(manifest)).hexdigest()
+    """sha256 of what a manifest says, but for this digest itself. Without indentation: that would cost every search
+    3 ms, for only then json writes in C."""
+    text = json.dumps(manifest, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _text(manifest: Mapping[str, Any]) -> bytes:

@@ -26,6 +26,8 @@ class Batch:
     """(views, dim) float32, rows of norm 1 or 0: several vectors a record"""
     view_rows: Array
     """(views,) int32: the record each view belongs to, ascending"""
+    view_kinds: Array
+    """(views,) int32: what each view is, by its number in `kb.passages.VIEW_KINDS`"""
     han: dict[str, float]
     """Chinese terms -> log probability, by which questions are segmented as the records were"""
     surprise: Callable[[Sequence[str]], Sequence[float]]
@@ -63,7 +65,8 @@ class Store(Protocol):
         """The k records of `rows` with the highest BM25 sum over `terms`, those with none left out."""
 
     def cosines(self, vectors: Array, rows: Sequence[int]) -> Array:
-        """(len(rows),) float32: for each row, the cosine that `dense` would rank it by."""
+        """(len(rows), len(VIEW_KINDS)) float32: for each row, the cosine of its best view of each kind, 0 where it has
+        none. The highest of a row is what `dense` would rank it by."""
 
     def tokenise(self, text: str) -> list[str]:
         """The terms of a question, segmented as the records were."""
@@ -78,8 +81,9 @@ class Store(Protocol):
     def weights(self, terms: Sequence[str], rows: Sequence[int]) -> Array:
         """(len(rows), len(terms)) float32: the BM25 weight of each term in each row, lowered like `information`."""
 
-    def issue_of(self, rows: Sequence[int]) -> list[int]:
-        """For each row a number that the tellings of one issue share."""
+    def tellings(self, rows: Sequence[int], within: Array | None = None) -> tuple[Array, Array]:
+        """All rows (of `within`) that tell the issues of `rows`, and for each a number that the tellings of one issue
+        share, ascending."""
 
     def telling(self, row: int, lang: Lang) -> int:
         """The row that tells the same issue in `lang`, or `row` itself."""

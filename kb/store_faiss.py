@@ -22,6 +22,7 @@ from kb import snapshot
 from kb.arrays import Array, dump, load
 from kb.bm25 import Postings, weigh
 from kb.errors import IndexCorrupt
+from kb.passages import VIEW_KINDS
 from kb.records import IssueRecord, Lang, Ranking
 from kb.store import Batch, rank
 from kb.text import Segmenter, clean, shares, tokenise
@@ -31,6 +32,10 @@ __all__ = ["FaissStore", "publish"]
 # -ln p in technical text: `error` and `type` are at 6, `list` 7, `cuda` and `checkpoint` 9, `deque` 11, `sigfpe` 14.
 COMMON, RARE = 5.0, 11.0
 LEAST = 0.15  # of its idf, what the most common word still tells
+
+# A base of three articles has hardly any idf: every word stands in a third of them. What a word tells is reckoned as if
+# the base held at least as many records as the one that the ranking was fitted with, the rest about something else.
+LEAST_RECORDS = 400
 
 _LANGS: tuple[Lang, ...] = ("en", "zh")
 _ATTEMPTS = 5  # how often an index may be replaced under a reader that is just opening it
@@ -59,7 +64,13 @@ def publish(folder: Path, batch: Batch) -> str:
                 "about": np.array(about, np.int32).reshape(-1, 2),  # row, number of a name among the subjects
             }
         ),
-        "dense.safetensors": dump({"views": batch.views, "rows": batch.view_rows.astype(np.int32)}),
+        "dense.safetensors": dump(
+            {
+                "views": batch.views.astype(np.float16),  # half the bytes to read and to check at every start
+                "rows": batch.view_rows.astype(np.int32),
+                "kinds": batch.view_kinds.astype(np.int32),
+            }
+        ),
         "lexical.safetensors": dump(
             {
                 "terms": np.frombuffer("\n".join(postings.terms).encode("utf-8"), np.uint8),
@@ -128,7 +139,8 @@ class FaissStore:
             self._records = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._starts, self._digests = rows["starts"], rows["digests"]
         self._issue, self._lang, self._about = rows["issue"], rows["lang"], rows["about"]
-        self._views, self._view_rows = dense["views"], dense["rows"]
+        self._views = dense["views"].astype(np.float32)
+        self._view_rows, self._view_kinds = dense["rows"], dense["kinds"]
         text = bytes(lexical["terms"]).decode("utf-8")
         self._postings = Postings(
             text.split("\n") if text else [],
@@ -141,6 +153,11 @@ class FaissStore:
         )
         self._log_p, self._rarity = lexical["log_p"], lexical["rarity"]
         self._check()
+        df, most = np.diff(self._postings.starts), max(self.size, LEAST_RECORDS)
+        self._tells = self._rarity * np.log1p((most - df + 0.5) / (df + 0.5)).astype(np.float32)
+        self._factor = self._tells / np.maximum(self._postings.idf, 1e-6)
+        self._unseen = float(np.log1p((most + 0.5) / 0.5))
+        self._segmenter = Segmenter.over(self._postings.terms, self._log_p)
 
     def _check(self) -> None:
         """Files may each be whole and still not belong together (mem0 #7117: ids off by n, answers confident)."""
@@ -151,11 +168,12 @@ class FaissStore:
             and self._about.ndim == 2
             and self._about.shape[1] == 2
             and self._views.ndim == 2
-            and self._view_rows.shape == (len(self._views),)
+            and self._view_rows.shape == self._view_kinds.shape == (len(self._views),)
             and len(p.starts) == len(p.terms) + 1
             and len(self._log_p) == len(self._rarity) == len(p.idf) == len(p.terms)
             and len(p.rows) == len(p.counts) == len(p.weights) == (p.starts[-1] if len(p.starts) else 0)
             and (not len(self._view_rows) or 0 <= self._view_rows.min() <= self._view_rows.max() < n)
+            and (not len(self._view_kinds) or 0 <= self._view_kinds.min() <= self._view_kinds.max() < len(VIEW_KINDS))
             and (not len(p.rows) or 0 <= p.rows.min() <= p.rows.max() < n)
             and bool(np.isfinite(self._views).all())
             and (self._starts[-1] if len(self._starts) else -1) == len(self._records)
@@ -228,46 +246,48 @@ class FaissStore:
         return rank(scores, k) if rows is None else rank(scores[rows], k, rows)
 
     def cosines(self, vectors: Array, rows: Sequence[int]) -> Array:
-        found = np.zeros(len(rows), np.float32)
-        if not len(vectors):
+        found = np.zeros((len(rows), len(VIEW_KINDS)), np.float32)
+        if not len(vectors) or not len(rows):
             return found
         firsts = np.searchsorted(self._view_rows, rows, side="left")
-        lasts = np.searchsorted(self._view_rows, rows, side="right")
-        for i, (first, last) in enumerate(zip(firsts.tolist(), lasts.tolist(), strict=True)):
-            if last > first:
-                found[i] = (self._views[first:last] @ vectors.T).max()
+        counts = np.searchsorted(self._view_rows, rows, side="right") - firsts
+        # Every view of every row, as positions in the table: firsts[i], firsts[i] + 1, ... one row after the other.
+        which = np.repeat(np.arange(len(rows)), counts)
+        at = np.arange(len(which)) + np.repeat(firsts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        np.maximum.at(found, (which, self._view_kinds[at]), (self._views[at] @ vectors.T).max(axis=1))
         return found
 
     def tokenise(self, text: str) -> list[str]:
-        text = clean(text)
-        return tokenise(text, Segmenter.over(self._postings.terms, self._log_p, text))
+        return tokenise(clean(text), self._segmenter)
 
     def shares(self, text: str) -> dict[str, float]:
-        text = clean(text)
-        return shares(text, Segmenter.over(self._postings.terms, self._log_p, text))
+        return shares(clean(text), self._segmenter)
 
     def information(self, terms: Sequence[str]) -> Array:
-        return np.fromiter((self._information_of(term) for term in terms), np.float32, len(terms))
-
-    def _information_of(self, term: str) -> float:
-        number = self._postings.find(term)
-        return self._postings.idf_of(term) * (1.0 if number < 0 else float(self._rarity[number]))
+        numbers = np.fromiter(map(self._postings.find, terms), np.int64, len(terms))
+        if not len(self._tells):
+            return np.full(len(terms), self._unseen, np.float32)
+        return np.where(numbers >= 0, self._tells[numbers], self._unseen).astype(np.float32)
 
     def weights(self, terms: Sequence[str], rows: Sequence[int]) -> Array:
         p = self._postings
         wanted = np.asarray(rows, np.int64)
-        found = np.zeros((len(rows), len(terms)), np.float32)
-        for column, number in enumerate(map(p.find, terms)):
-            if number < 0 or not len(rows):
-                continue
-            span = slice(p.starts[number], p.starts[number + 1])
-            there = p.rows[span]
-            at = np.minimum(np.searchsorted(there, wanted), len(there) - 1)
-            found[:, column] = np.where(there[at] == wanted, p.weights[span][at] * self._rarity[number], 0)
-        return found
+        found = np.zeros((len(terms), len(rows)), np.float32)
+        spread = np.zeros(self.size, np.float32)  # one term's weights, where its records are
+        for number, into in zip(map(p.find, terms), found, strict=True):
+            if number >= 0:
+                span = slice(p.starts[number], p.starts[number + 1])
+                there = p.rows[span]
+                spread[there] = p.weights[span]
+                np.multiply(spread[wanted], self._factor[number], out=into)
+                spread[there] = 0
+        return found.T
 
-    def issue_of(self, rows: Sequence[int]) -> list[int]:
-        return [int(self._issue[row]) for row in rows]
+    def tellings(self, rows: Sequence[int], within: Array | None = None) -> tuple[Array, Array]:
+        same = np.isin(self._issue, self._issue[np.asarray(rows, np.int64)])
+        found = np.flatnonzero(same) if within is None else within[same[within]]
+        found = found[np.argsort(self._issue[found], kind="stable")]
+        return found, self._issue[found]
 
     def telling(self, row: int, lang: Lang) -> int:
         same = np.flatnonzero((self._issue == self._issue[row]) & (self._lang == _LANGS.index(lang)))
@@ -290,11 +310,11 @@ class FaissStore:
         data = snapshot.read_file(self.folder, self.manifest["files"]["articles"])
         return [(path, digest, count) for path, digest, count in map(json.loads, data.splitlines())]
 
-    def batch(self) -> tuple[list[IssueRecord], list[dict[str, int]], Array, Array, dict[str, float]]:
-        """Everything a later build starts from: records, bags, views, view rows, Chinese terms."""
+    def batch(self) -> tuple[list[IssueRecord], list[dict[str, int]], Array, Array, Array, dict[str, float]]:
+        """Everything a later build starts from: records, bags, views, view rows, view kinds, Chinese terms."""
         data = snapshot.read_file(self.folder, self.manifest["files"]["records"])
         records = [IssueRecord.from_dict(json.loads(line)) for line in data.splitlines()]
         first = bisect_left(self._postings.terms, "\u4e00")
         log_p = self._log_p.tolist()
         han = {term: log_p[i] for i, term in enumerate(self._postings.terms[first:], first) if log_p[i] < 0}
-        return records, self._postings.bags(), self._views, self._view_rows, han
+        return records, self._postings.bags(), self._views, self._view_rows, self._view_kinds, han

@@ -68,36 +68,44 @@ def detect_lang(text: str) -> Literal["en", "zh"]:
 
 
 class Segmenter:
-    """Splits runs of Han characters into words.
+    """Splits runs of Han characters into words. Safe to share between threads.
 
     `log_p` maps each known word to its log probability, below zero. What starts a known word without being one counts
     as unknown.
     """
 
     def __init__(self, log_p: Mapping[str, float]) -> None:
-        # Prefixes get 0.0, which no probability has: a walk along the text can stop at the first miss.
-        self._log_p: dict[str, float] = {}
-        for word in log_p:
-            for end in range(1, len(word)):
-                self._log_p.setdefault(word[:end], 0.0)
-        self._log_p.update(log_p)
+        by_first: dict[str, dict[str, float]] = {}
+        for word, p in log_p.items():
+            by_first.setdefault(word[:1], {})[word] = p
+        self._by_first = {first: _with_prefixes(words) for first, words in by_first.items()}
+        self._terms: Sequence[str] = ()
+        self._log_p: Sequence[float] | Array = ()
 
     @classmethod
-    def over(cls, terms: Sequence[str], log_p: Sequence[float] | Array, text: str) -> Segmenter:
-        """The segmenter for `text` over a sorted vocabulary: takes from it only words that begin with a character of
-        `text`, by bisection."""
-        known: dict[str, float] = {}
-        for char in set(HAN_CHAR.findall(text)):
-            first, last = bisect_left(terms, char), bisect_left(terms, chr(ord(char) + 1))
-            known.update((terms[i], float(log_p[i])) for i in range(first, last))
-        return cls(known)
+    def over(cls, terms: Sequence[str], log_p: Sequence[float] | Array) -> Segmenter:
+        """The segmenter over a sorted vocabulary: the words that begin with a character are taken from it when the
+        character first comes up."""
+        segmenter = cls({})
+        segmenter._terms, segmenter._log_p = terms, log_p
+        return segmenter
+
+    def _beginning(self, char: str) -> dict[str, float]:
+        """The known words that begin with `char`, and their beginnings."""
+        found = self._by_first.get(char)
+        if found is None:
+            first, last = bisect_left(self._terms, char), bisect_left(self._terms, chr(ord(char) + 1))
+            found = _with_prefixes({self._terms[i]: float(self._log_p[i]) for i in range(first, last)})
+            self._by_first[char] = found
+        return found
 
     def words(self, run: str) -> list[str]:
         """The most probable path through `run` (Han characters only). Ties go to the longer word, as in jieba."""
-        log_p, size = self._log_p, len(run)
+        size = len(run)
         best = [0.0] * (size + 1)
         after = [0] * size
         for start in range(size - 1, -1, -1):
+            log_p = self._beginning(run[start])
             top, cut = -math.inf, start + 1
             for end in range(start + 1, size + 1):
                 p = log_p.get(run[start:end])
@@ -121,9 +129,19 @@ class Segmenter:
             for width in (2, 3):
                 if len(word) > width:
                     pieces = (word[i : i + width] for i in range(len(word) - width + 1))
-                    found.extend(piece for piece in pieces if self._log_p.get(piece, 0.0) < 0.0)
+                    found.extend(piece for piece in pieces if self._beginning(piece[0]).get(piece, 0.0) < 0.0)
             found.append(word)
         return found
+
+
+def _with_prefixes(words: Mapping[str, float]) -> dict[str, float]:
+    """Prefixes get 0.0, which no probability has: a walk along the text can stop at the first miss."""
+    found: dict[str, float] = {}
+    for word in words:
+        for end in range(1, len(word)):
+            found.setdefault(word[:end], 0.0)
+    found.update(words)
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -1,151 +1,208 @@
-"""Fits the weights in kb/ranking.py on development questions, and says how good they are on questions they never saw.
+"""Fits the numbers in kb/ranking.py on development questions, and says how good they are on questions they never saw.
 
-    python scripts/fit_ranking.py [--articles articles] [--questions tests/cases/*.jsonl]
+    python scripts/fit_ranking.py [--articles articles] [--questions tests/cases/*.jsonl] [--misses] [--write]
 
-A question is a line {"id", "issue", "kind", "lang", "query"}; one whose issue is not in the base counts as a question
-that must not be answered. Two fits, no weight below zero, cross-validated over issues: a question is judged by weights
-that were fitted without any question about its issue.
+A question is a line as `kb eval` reads it; one whose issue is not in the base, like one without an issue, must not be
+answered. Cross-validated over issues: a question is judged by numbers that were fitted without any question about its
+issue. Questions with error lines and descriptions are fitted apart, each in two steps, no weight below zero:
 
-    WEIGHTS          conditional logit: of a question's nearest records, which one is the right one?
-    CURVE LEAD BIAS  logistic regression over first hits: is it the right one? Right and wrong weigh the same together
+    weights           conditional logit: of a question's candidates, which one is the right one?
+    curve lead bias   logistic regression over first hits: is it the right one?
 
-Paste the printed lines into kb/ranking.py.
+`--write` puts the numbers fitted on all questions into kb/ranking.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import re
 import sys
 import tempfile
 from collections import defaultdict
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from kb import KnowledgeBase, ranking
-from kb.records import Evidence
+from kb.evaluate import Question, calibrate, read_questions
 
+ROOT = Path(__file__).parent.parent
 FOLDS = 5
-L2_WEIGHTS, L2_CURVE = 0.01, 0.002
-K = 30  # of a question's hits
-NAMES = [f.name for f in fields(Evidence)]
+L2_WEIGHTS, L2_CURVE = 0.01, 0.001
+K = 40  # of a question's hits
+
+Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def fit_weights(asked: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """(features,) >= 0. `asked`: for each question its hits' evidence (hits, features) and which are right (hits,)."""
+@dataclass
+class Asked:
+    """One question and its hits, best first by whatever numbers kb/ranking.py holds at present."""
+
+    question: Question
+    pasted: bool
+    evidence: Vector
+    """(hits, features)"""
+    right: Vector
+    """(hits,) 0 or 1"""
+    issues: list[str]
+    known: bool
+    """an issue that answers it is in the base"""
+
+
+def fit(asked: list[Asked]) -> ranking.Fit:
+    weights = fit_weights([(one.evidence, one.right) for one in asked])
+    firsts = [(one, *first_hit(one, weights)) for one in asked if len(one.right)]
+    seen = np.array([features for _, _, features in firsts])
+    curve = fit_curve(seen, np.array([one.right[order[0]] for one, order, _ in firsts]))
+    n = len(ranking.NAMES)
+    return ranking.Fit(tuple(weights), tuple(curve[:n]), float(curve[n]), float(curve[n + 1]))
+
+
+def fit_weights(asked: list[tuple[Vector, Vector]]) -> Vector:
+    """(features,) >= 0."""
     asked = [(x, y) for x, y in asked if y.any() and not y.all()]
-    w, velocity = np.ones(len(NAMES)), np.zeros(len(NAMES))
-    for _ in range(1500):
-        gradient = L2_WEIGHTS * w
-        for x, y in asked:
-            p = np.exp(x @ w - (x @ w).max())
-            p /= p.sum()
-            gradient = gradient + x.T @ (p - p * y / (p * y).sum()) / len(asked)
-        velocity = 0.9 * velocity - 0.5 * gradient
-        w = np.maximum(w + velocity, 0)
-    return w
+    most = max(len(y) for _, y in asked)
+    x = np.zeros((len(asked), most, len(ranking.NAMES)))
+    y = np.zeros((len(asked), most))
+    there = np.zeros((len(asked), most), bool)
+    for n, (evidence, right) in enumerate(asked):
+        x[n, : len(right)], y[n, : len(right)], there[n, : len(right)] = evidence, right, True
+
+    def gradient(w: Vector) -> Vector:
+        z = np.where(there, x @ w, -np.inf)
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        wanted = p * y / (p * y).sum(axis=1, keepdims=True)
+        return np.einsum("nhf,nh->f", x, p - wanted) / len(asked) + L2_WEIGHTS * w
+
+    return descend(gradient, np.ones(x.shape[2]), free=0, steps=1500, rate=0.5)
 
 
-def fit_curve(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """(features + lead + bias,), all but the bias >= 0. Right and wrong examples weigh the same together: the curve is
-    that of a reader half of whose questions are known."""
+def fit_curve(x: Vector, y: Vector) -> Vector:
+    """(features + lead + bias,), all but the bias >= 0."""
     x1 = np.hstack([x, np.ones((len(x), 1))])
-    share = np.where(y > 0, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
-    w, velocity = np.zeros(x1.shape[1]), np.zeros(x1.shape[1])
-    for _ in range(20_000):
-        p = 1 / (1 + np.exp(-x1 @ w))
-        gradient = x1.T @ (share * (p - y)) / len(y)
-        gradient[:-1] += L2_CURVE * w[:-1]
-        velocity = 0.9 * velocity - 1.0 * gradient
+
+    def gradient(w: Vector) -> Vector:
+        found = x1.T @ (1 / (1 + np.exp(-x1 @ w)) - y) / len(y)
+        found[:-1] += L2_CURVE * w[:-1]
+        return np.asarray(found)
+
+    return descend(gradient, np.zeros(x1.shape[1]), free=1, steps=20_000, rate=1.0)
+
+
+def descend(gradient: Any, w: Vector, *, free: int, steps: int, rate: float) -> Vector:
+    """Projected gradient descent with momentum; all but the last `free` coordinates stay at 0 or above."""
+    velocity = np.zeros_like(w)
+    bounded = len(w) - free
+    for _ in range(steps):
+        velocity = 0.9 * velocity - rate * gradient(w)
         w = w + velocity
-        w[:-1] = np.maximum(w[:-1], 0)
+        w[:bounded] = np.maximum(w[:bounded], 0)
     return w
 
 
-def first_hit(x: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def first_hit(one: Asked, weights: Vector) -> tuple[Vector, Vector]:
     """The order of a question's hits, and what the curve sees of the first: its evidence and its lead."""
-    scores = x @ w / w.sum()
-    order = np.argsort(-scores, kind="stable")
-    lead = scores[order[0]] - (scores[order[1]] if len(order) > 1 else 0.0)
-    return order, np.array([*x[order[0]], ranking.ahead(lead)])
+    sums = one.evidence @ weights
+    order = np.argsort(-sums, kind="stable")
+    lead = ranking.ahead(sums, ranking.FAR)[order[0]]
+    return order, np.array([*one.evidence[order[0]], lead])
 
 
-def calibration_error(confidences: np.ndarray, right: np.ndarray, bins: int = 10) -> float:
-    """Expected calibration error for the same reader: right and wrong first hits weigh the same together."""
-    share = np.where(right > 0, 0.5 / right.sum(), 0.5 / (1 - right).sum())
-    which = np.minimum((confidences * bins).astype(int), bins - 1)
-    gaps = [abs((share * (confidences - right))[which == b].sum()) for b in range(bins)]
-    return float(sum(gaps))
+def confidence(one: Asked, fitted: ranking.Fit) -> tuple[Vector, float]:
+    order, seen = first_hit(one, np.array(fitted.weights))
+    return order, float(1 / (1 + np.exp(-(seen @ np.array([*fitted.curve, fitted.lead]) + fitted.bias))))
+
+
+def ask(questions: list[Question], articles: Path) -> list[Asked]:
+    with tempfile.TemporaryDirectory() as folder:
+        KnowledgeBase.build(articles, folder)
+        with KnowledgeBase.open(folder) as base:
+            known = {record.issue for record in base.records()}
+            asked = []
+            for question in questions:
+                result = base.search(question.query, K)
+                asked.append(
+                    Asked(
+                        question,
+                        bool(result.query.signatures),
+                        np.array([astuple(hit.evidence) for hit in result.hits]).reshape(-1, len(ranking.NAMES)),
+                        np.array([hit.issue in question.wanted for hit in result.hits], float),
+                        [hit.issue for hit in result.hits],
+                        bool(known & set(question.wanted)),
+                    )
+                )
+    return asked
+
+
+def cross_validated(asked: list[Asked]) -> list[tuple[Vector, float]]:
+    """For each question the order of its hits and the confidence in the first, by a fit that has not seen its issue."""
+    groups = [one.question.issue or one.question.id for one in asked]
+    shuffled = np.random.default_rng(0).permutation(sorted(set(groups)))
+    fold_of = {group: n % FOLDS for n, group in enumerate(shuffled.tolist())}
+    judged: list[tuple[Vector, float]] = [(np.zeros(0, int), 0.0)] * len(asked)
+    for pasted in (True, False):
+        for fold in range(FOLDS):
+            alike = [n for n, one in enumerate(asked) if one.pasted == pasted]
+            fitted = fit([asked[n] for n in alike if fold_of[groups[n]] != fold])
+            for n in alike:
+                if fold_of[groups[n]] == fold and asked[n].issues:
+                    judged[n] = confidence(asked[n], fitted)
+    return judged
+
+
+def report(asked: list[Asked], judged: list[tuple[Vector, float]], *, misses: bool) -> None:
+    tally: dict[str, list[tuple[bool, bool, bool]]] = defaultdict(list)
+    firsts: list[tuple[float, bool]] = []
+    for one, (order, p) in zip(asked, judged, strict=True):
+        right = one.right[order].astype(bool)
+        first, third, answered = bool(right[:1].any()), bool(right[:3].any()), p >= ranking.ANSWER_AT
+        if len(order):
+            firsts.append((p, first))
+        sign, kind = ("+" if one.known else "-"), one.question.kind
+        name = kind if one.known or one.question.issue is None else "not in base"
+        for row in ("ALL", name if one.known and kind != "description" else f"{name} {one.question.lang}"):
+            tally[f"{sign} {row}"].append((first, third, answered))
+        if misses and (answered if not one.known else not (first and answered)):
+            found = f"{one.issues[int(order[0])]} {p:.2f}" if len(order) else "-"
+            said = one.question.query[-90:]
+            print(f"  {one.question.id:7} wants {one.question.issue}, finds {found}: {said!r}")
+    print(f"{'cross-validated over issues':34}{'n':>5}{'@1':>8}{'@3':>8}{'answered':>10}")
+    for name in sorted(tally, key=lambda n: (n[0] != "+", n)):
+        ts = np.array(tally[name], float)
+        at = "".join(f"{v:8.3f}" for v in ts.mean(0)[:2]) if name[0] == "+" else " " * 16
+        print(f"{name:34}{len(ts):5}{at}{ts.mean(0)[2]:10.3f}")
+    print(f"expected calibration error of the first hit: {calibrate(firsts).error:.3f}")
+
+
+def written(pasted: ranking.Fit, described: ranking.Fit) -> str:
+    lines = []
+    for name, fitted in (("PASTED", pasted), ("DESCRIBED", described)):
+        for field in ("weights", "curve"):
+            lines.append(f"    {field}=({', '.join(f'{value:.2f}' for value in getattr(fitted, field))}),")
+        lines[-2:-2] = [f"{name} = Fit("]
+        lines += [f"    lead={fitted.lead:.2f},", f"    bias={fitted.bias:.2f},", ")"]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    root = Path(__file__).parent.parent
-    parser.add_argument("--articles", type=Path, default=root / "articles")
-    parser.add_argument("--questions", type=Path, nargs="+", default=sorted((root / "tests" / "cases").glob("*.jsonl")))
+    parser.add_argument("--articles", type=Path, default=ROOT / "articles")
+    parser.add_argument("--questions", type=Path, nargs="+", default=sorted((ROOT / "tests" / "cases").glob("*.jsonl")))
     parser.add_argument("--misses", action="store_true", help="list the questions that went wrong")
+    parser.add_argument("--write", action="store_true", help="put the numbers into kb/ranking.py")
     args = parser.parse_args()
-    questions = [json.loads(line) for path in args.questions for line in path.read_text("utf-8").splitlines()]
-    questions = [question for question in questions if "query" in question]
-    with tempfile.TemporaryDirectory() as folder:
-        KnowledgeBase.build(args.articles, folder)
-        with KnowledgeBase.open(folder) as base:
-            asked = [base.search(question["query"], K) for question in questions]
-            known = {record.issue for record in base.records()}
-    x = [np.array([astuple(hit.evidence) for hit in result.hits]).reshape(-1, len(NAMES)) for result in asked]
-    rights = [{question["issue"], *question.get("also", [])} for question in questions]
-    y = [
-        np.array([hit.issue in right for hit in result.hits], float)
-        for right, result in zip(rights, asked, strict=True)
-    ]
-    able = [n for n in range(len(questions)) if len(y[n])]
-
-    def fitted(train: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        w = fit_weights([(x[n], y[n]) for n in train])
-        firsts = [(n, *first_hit(x[n], w)) for n in train]
-        return w, fit_curve(np.array([seen for _, _, seen in firsts]), np.array([y[n][o[0]] for n, o, _ in firsts]))
-
-    groups = sorted({question["issue"] or question["id"] for question in questions})
-    fold_of_group = {group: i % FOLDS for i, group in enumerate(np.random.default_rng(0).permutation(groups))}
-    fold = [fold_of_group[question["issue"] or question["id"]] for question in questions]
-    models = [fitted([n for n in able if fold[n] != f]) for f in range(FOLDS)]
-
-    tally: dict[str, list[tuple[bool, bool, bool]]] = defaultdict(list)
-    top, top_right = [], []
-    for number, question in enumerate(questions):
-        order, p = np.zeros(0, int), 0.0
-        if len(y[number]):
-            w, curve = models[fold[number]]
-            order, seen = first_hit(x[number], w)
-            p = float(1 / (1 + np.exp(-(seen @ curve[:-1] + curve[-1]))))
-        positive = question["issue"] in known
-        first = bool(y[number][order[:1]].any())
-        third = bool(y[number][order[:3]].any())
-        answered = p >= ranking.ANSWER_AT
-        if len(order):
-            top.append(p)
-            top_right.append(first)
-        kind = question["kind"] if positive or question["issue"] is None else "not in base"
-        tally[f"{'+' if positive else '-'} {kind} {question['lang']}"].append((first, third, answered))
-        if args.misses and (not first or not answered if positive else answered):
-            found = f"{asked[number].hits[order[0]].issue} {p:.2f}" if len(order) else "-"
-            print(f"  {question['id']:7} wants {question['issue']}, finds {found}: {question['query'][:90]!r}")
-    print(f"{'cross-validated over issues':34}{'n':>5}{'@1':>8}{'@3':>8}{'answered':>10}")
-    for sign, title in (("+", "all with an answer"), ("-", "all without")):
-        tally[f"{sign} ALL {title}"] = [t for name, ts in list(tally.items()) if name[0] == sign for t in ts]
-    for name in sorted(tally, key=lambda n: (n[0] != "+", n)):
-        ts = np.array(tally[name], float)
-        at = "".join(f"{v:8.3f}" for v in ts.mean(0)[:2]) if name[0] == "+" else " " * 16
-        print(f"{name:34}{len(ts):5d}{at}{ts.mean(0)[2]:10.3f}")
-    error = calibration_error(np.array(top), np.array(top_right, float))
-    print(f"expected calibration error of the first hit: {error:.3f}")
-    w, curve = fitted(able)
-    print("\n# fitted by scripts/fit_ranking.py on all questions:")
-    for name, values in (("WEIGHTS", w), ("CURVE", curve)):
-        print(f"{name} = Evidence(" + ", ".join(f"{n}={v:.2f}" for n, v in zip(NAMES, values, strict=False)) + ")")
-    print(f"LEAD = {curve[-2]:.2f}\nBIAS = {curve[-1]:.2f}")
+    questions = [question for path in args.questions for question in read_questions(path.read_bytes(), str(path))]
+    asked = ask(questions, args.articles)
+    report(asked, cross_validated(asked), misses=args.misses)
+    text = written(*(fit([one for one in asked if one.pasted == pasted]) for pasted in (True, False)))
+    print(f"\n# in the order of {', '.join(ranking.NAMES)}:\n{text}", end="")
+    if args.write:
+        path = ROOT / "kb" / "ranking.py"
+        marks = r"(# fitted by scripts/fit_ranking\.py\n).*?(# end of what was fitted\n)"
+        path.write_text(re.sub(marks, lambda m: m[1] + text + m[2], path.read_text("utf-8"), flags=re.DOTALL), "utf-8")
     return 0
 
 

@@ -28,7 +28,7 @@ LAYERS = [
     {"records", "text", "errors", "errorlines", "arrays"},
     {"articles", "signature", "encoders", "bm25", "ranking", "passages"},
     {"snapshot", "store", "store_faiss", "locate"},
-    {"build", "cache", "check", "evaluate", "review", "scaffold", "search"},
+    {"build", "cache", "check", "evaluate", "evidence", "review", "scaffold", "search"},
     {"cli", "plot", "render", "__main__"},
 ]
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}

@@ -21,6 +21,7 @@ from kb.arrays import Array
 from kb.bm25 import K1, B, Bag, bag, weigh
 from kb.build import build
 from kb.errors import IndexCorrupt
+from kb.passages import VIEW_KINDS
 from kb.records import IssueRecord, Lang, Source
 from kb.search import KnowledgeBase
 from kb.store import Batch, rank
@@ -41,6 +42,11 @@ def record(n: int, lang: Lang = "en", project: str | None = "Demo", issue: int |
     return IssueRecord(f"{name}/{lang}", name, lang, project, title, "s", "c", "f", (f"E{n}",), (), (), (), (), source)
 
 
+def kind_of(n: int) -> int:
+    """What the n-th view of a record is in these tests."""
+    return n % len(VIEW_KINDS)
+
+
 def store_of(folder: Path, groups: Sequence[Sequence[Sequence[float]]], **more: Any) -> FaissStore:
     """An index whose record i has the vectors `groups[i]`."""
     records = more.pop("records", None) or [record(i) for i in range(len(groups))]
@@ -50,6 +56,7 @@ def store_of(folder: Path, groups: Sequence[Sequence[Sequence[float]]], **more: 
         bags=more.pop("bags", None) or [{} for _ in groups],
         views=np.array(flat, np.float32).reshape(len(flat), DIM),
         view_rows=np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups]),
+        view_kinds=np.array([kind_of(n) for group in groups for n in range(len(group))], np.int32),
         han={},
         surprise=lambda terms: [20.0] * len(terms),
         articles=[],
@@ -151,9 +158,14 @@ def test_cosines_are_what_dense_ranks_by(shelf: Path, groups: list[Any], questio
     store = store_of(shelf / "cosines", groups)
     asked = np.array(questions, np.float32).reshape(-1, DIM)
     found = store.dense(asked, 99)
-    assert store.cosines(asked, found.rows).tolist() == list(found.scores)
+    assert store.cosines(asked, found.rows).max(axis=1, initial=0).tolist() == list(found.scores)
     others = [row for row in range(store.size) if row not in found.rows]
     assert (store.cosines(asked, others) <= 0).all()
+    for row, kinds in enumerate(store.cosines(asked, range(store.size)).tolist()):
+        for kind, cosine in enumerate(kinds):
+            views = [view for n, view in enumerate(groups[row]) if kind_of(n) == kind]
+            naive = [sum(x * y for x, y in zip(a, b, strict=True)) for a in views for b in questions]
+            assert cosine == max([0.0, *naive])
     store.close()
 
 
@@ -200,10 +212,23 @@ def test_lexical_ranking_is_a_naive_loop(
     found = store.lexical(terms, k, None if rows is None else np.array(rows, np.int64))
     assert list(zip(found.rows, found.scores, strict=True)) == naive_rank(naive, k)
     weights = store.weights(terms, range(len(bags)))
-    np.testing.assert_allclose(weights.sum(axis=1), scores, rtol=1e-5)
+    told = store.information(terms)
+    for column, term in enumerate(terms):
+        plain = weigh(bags).scores([term])
+        df = sum(term in one for one in bags)
+        idf = math.log(1 + (len(bags) - df + 0.5) / (df + 0.5))
+        np.testing.assert_allclose(weights[:, column] * idf, plain * told[column], rtol=1e-4)
     for row, one in enumerate(bags):
         assert [term in one for term in terms] == (weights[row] > 0).tolist()
     store.close()
+
+
+def test_what_a_word_tells_in_a_small_base(tmp_path: Path) -> None:
+    """Of two records one has it: in a base of two that is nothing, and among four hundred issues it is a name."""
+    store = store_of(tmp_path, [[], []], bags=[{"nccl": 1}, {"cuda": 1, "oom": 1}])
+    tells = store.information(["nccl", "unseen", "cuda"]).tolist()
+    assert tells[0] == tells[2] == pytest.approx(math.log(1 + 399.5 / 1.5))
+    assert tells[1] == pytest.approx(math.log(1 + 400.5 / 0.5))
 
 
 @settings(max_examples=50)
@@ -267,9 +292,15 @@ def test_rows_by_language_and_project(bilingual: FaissStore, lang: Lang, project
 def test_tellings_of_one_issue_find_each_other(bilingual: FaissStore) -> None:
     assert [bilingual.telling(row, "en") for row in range(5)] == [0, 0, 2, 3, 4]
     assert [bilingual.telling(row, "zh") for row in range(5)] == [1, 1, 2, 3, 4]
-    numbers = bilingual.issue_of(range(5))
-    assert numbers[0] == numbers[1]
-    assert len(set(numbers)) == 4
+    rows, issues = bilingual.tellings(range(5))
+    assert sorted(rows.tolist()) == [0, 1, 2, 3, 4]
+    assert issues.tolist() == sorted(issues.tolist())
+    number = dict(zip(rows.tolist(), issues.tolist(), strict=True))
+    assert number[0] == number[1]
+    assert len(set(number.values())) == 4
+    for asked in ([0], [1], [1, 0]):
+        assert bilingual.tellings(asked)[0].tolist() == [0, 1]
+    assert bilingual.tellings([0], np.array([1, 2]))[0].tolist() == [1]
 
 
 def test_records_by_offset_in_any_order(bilingual: FaissStore) -> None:
@@ -284,7 +315,20 @@ AWKWARD = '\u2028\u2029\x85\x0b\x0c\r\n\t"\\\0\x1b[31m\u202e 标题 🙂 \ud800'
 def test_any_text_survives(tmp_path: Path) -> None:
     """Line separators that are none in JSON lines, controls, lone surrogates."""
     one = IssueRecord(
-        "a#1/en", "a#1", "en", AWKWARD, AWKWARD, AWKWARD, "", "", (AWKWARD,) * 2, (AWKWARD,), (), (), (), Source("a", 1, 1)
+        "a#1/en",
+        "a#1",
+        "en",
+        AWKWARD,
+        AWKWARD,
+        AWKWARD,
+        "",
+        "",
+        (AWKWARD,) * 2,
+        (AWKWARD,),
+        (),
+        (),
+        (),
+        Source("a", 1, 1),
     )
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]]] * 2, records=[one, record(1)])
     assert store.records([0, 1]) == [one, record(1)]
@@ -294,7 +338,7 @@ def test_any_text_survives(tmp_path: Path) -> None:
 def test_a_published_batch_is_what_the_next_build_starts_from(tmp_path: Path) -> None:
     bags: list[Bag] = [{"cuda": 2, "内存": 1}, {}, {"nccl": 7}]
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]], [], [[0, 1.0, 0, 0], [0, 0, 0, 0]]], bags=bags)
-    records, found, views, rows, han = store.batch()
+    records, found, views, rows, kinds, han = store.batch()
     assert records == [record(i) for i in range(3)]
     assert found == bags
     assert views.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]

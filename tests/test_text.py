@@ -121,9 +121,9 @@ HAN = {"训练": -8.0, "训": -11.0, "显": -12.0, "显存": -10.0, "不": -6.0,
 VOCABULARY = {**HAN, "cuda": 0.0, "error": 0.0}
 
 
-def _over(vocabulary: dict[str, float], text: str) -> Segmenter:
+def _over(vocabulary: dict[str, float]) -> Segmenter:
     terms = sorted(vocabulary)
-    return Segmenter.over(terms, [vocabulary[term] for term in terms], text)
+    return Segmenter.over(terms, [vocabulary[term] for term in terms])
 
 
 @pytest.mark.parametrize(
@@ -137,22 +137,23 @@ def _over(vocabulary: dict[str, float], text: str) -> Segmenter:
     ],
 )
 def test_over_an_index_vocabulary(text: str, words: list[str]) -> None:
-    assert _over(VOCABULARY, text).words(text) == words
+    assert _over(VOCABULARY).words(text) == words
 
 
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(st.text(alphabet="训练显存不足鼠", max_size=12))
 def test_over_takes_what_the_text_can_contain_and_no_more(text: str) -> None:
-    assert _over(VOCABULARY, text).for_search(text) == Segmenter(HAN).for_search(text)
+    assert _over(VOCABULARY).for_search(text) == Segmenter(HAN).for_search(text)
 
 
 def test_over_takes_no_latin_term_for_a_word() -> None:
-    assert _over(VOCABULARY, "cuda error 显存")._log_p.keys() == {"显", "显存"}
+    assert _over({"cuda": -1.0, "显存": -9.0}).words("显存") == ["显存"]
+    assert _over(VOCABULARY)._beginning("显").keys() == {"显", "显存"}
 
 
 def test_over_the_last_han_character() -> None:
     last = kb_text.HAN[2]
-    assert _over({last: -9.0, last + "不": -8.0, "zz": 0.0}, last + "不").words(last + "不") == [last + "不"]
+    assert _over({last: -9.0, last + "不": -8.0, "zz": 0.0}).words(last + "不") == [last + "不"]
 
 
 # --- tokens ---------------------------------------------------------------------------------------------------------
