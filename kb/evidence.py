@@ -69,7 +69,7 @@ def weigh(
             (cosines[:, 0] + cosines[:, 2]) / 2,
             cosines[:, 1],
             (cosines[:, 3] + cosines[:, 4]) / 2,
-            ranking.ahead_in_words(weights.sum(axis=1), unseen),
+            *ranking.in_words(weights.sum(axis=1), unseen),
             _covered(weights, tells, terms, said, unseen),
             _covered(weights, tells, terms, printed, unseen),
             np.zeros(len(starts)),

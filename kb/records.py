@@ -130,7 +130,9 @@ class Evidence:
     asked: float
     """cosine with how people ask: mean of the nearest way and of all of them together"""
     words: float
-    """how far its BM25 of all that was pasted lies ahead of every other issue's (above 1/2) or behind the best (below)"""
+    """BM25 of all that was pasted, of which so much is enough"""
+    ahead: float
+    """how far that lies ahead of every other issue's (above 1/2) or behind the best one's (below)"""
     covered: float
     """the share of the question's information, frames left out, that the issue's terms cover"""
     repeated: float

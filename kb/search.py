@@ -166,7 +166,7 @@ class KnowledgeBase:
         scores = ranking.scores(found.evidence, pasted=pasted)
         order = np.lexsort((found.rows, -scores))
         evidence, scores, rows_ = found.evidence[order], scores[order], found.rows[order]
-        confidences = ranking.confidences(evidence, scores, pasted=pasted)
+        confidences = ranking.confidences(evidence, scores, pasted=pasted, chinese=query.lang == "zh")
         chosen = rows_[:k].tolist()
         shown = store.records([store.telling(row, lang or query.lang) for row in chosen])
         matched = self._matched(query, chosen, found.terms)

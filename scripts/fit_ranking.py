@@ -6,8 +6,8 @@ A question is a line as `kb eval` reads it; one whose issue is not in the base, 
 answered. Cross-validated over issues: a question is judged by numbers that were fitted without any question about its
 issue. Questions with error lines and descriptions are fitted apart, each in two steps, no weight below zero:
 
-    weights           conditional logit: of a question's candidates, which one is the right one?
-    curve lead bias   logistic regression over first hits: is it the right one?
+    weights                   conditional logit: of a question's candidates, which one is the right one?
+    curve lead chinese bias   logistic regression over first hits: is it the right one?
 
 `--write` puts the numbers fitted on all questions into kb/ranking.py.
 """
@@ -42,6 +42,7 @@ class Asked:
 
     question: Question
     pasted: bool
+    chinese: bool
     evidence: Vector
     """(hits, features)"""
     right: Vector
@@ -57,7 +58,7 @@ def fit(asked: list[Asked]) -> ranking.Fit:
     seen = np.array([features for _, _, features in firsts])
     curve = fit_curve(seen, np.array([one.right[order[0]] for one, order, _ in firsts]))
     n = len(ranking.NAMES)
-    return ranking.Fit(tuple(weights), tuple(curve[:n]), float(curve[n]), float(curve[n + 1]))
+    return ranking.Fit(tuple(weights), tuple(curve[:n]), *curve[n:].tolist())
 
 
 def fit_weights(asked: list[tuple[Vector, Vector]]) -> Vector:
@@ -81,7 +82,7 @@ def fit_weights(asked: list[tuple[Vector, Vector]]) -> Vector:
 
 
 def fit_curve(x: Vector, y: Vector) -> Vector:
-    """(features + lead + bias,), all but the bias >= 0."""
+    """(features + lead + chinese + bias,), all but the last two >= 0."""
     x1 = np.hstack([x, np.ones((len(x), 1))])
 
     def gradient(w: Vector) -> Vector:
@@ -89,7 +90,7 @@ def fit_curve(x: Vector, y: Vector) -> Vector:
         found[:-1] += L2_CURVE * w[:-1]
         return np.asarray(found)
 
-    return descend(gradient, np.zeros(x1.shape[1]), free=1, steps=20_000, rate=1.0)
+    return descend(gradient, np.zeros(x1.shape[1]), free=2, steps=20_000, rate=1.0)
 
 
 def descend(gradient: Any, w: Vector, *, free: int, steps: int, rate: float) -> Vector:
@@ -104,16 +105,18 @@ def descend(gradient: Any, w: Vector, *, free: int, steps: int, rate: float) -> 
 
 
 def first_hit(one: Asked, weights: Vector) -> tuple[Vector, Vector]:
-    """The order of a question's hits, and what the curve sees of the first: its evidence and its lead."""
+    """The order of a question's hits, and what the curve sees of the first: its evidence, its lead and the language."""
     sums = one.evidence @ weights
     order = np.argsort(-sums, kind="stable")
     lead = ranking.ahead(sums, ranking.FAR)[order[0]]
-    return order, np.array([*one.evidence[order[0]], lead])
+    return order, np.array([*one.evidence[order[0]], lead, one.chinese])
 
 
 def confidence(one: Asked, fitted: ranking.Fit) -> tuple[Vector, float]:
     order, seen = first_hit(one, np.array(fitted.weights))
-    return order, float(1 / (1 + np.exp(-(seen @ np.array([*fitted.curve, fitted.lead]) + fitted.bias))))
+    return order, float(
+        1 / (1 + np.exp(-(seen @ np.array([*fitted.curve, fitted.lead, fitted.chinese]) + fitted.bias)))
+    )
 
 
 def ask(questions: list[Question], articles: Path) -> list[Asked]:
@@ -128,6 +131,7 @@ def ask(questions: list[Question], articles: Path) -> list[Asked]:
                     Asked(
                         question,
                         bool(result.query.signatures),
+                        result.query.lang == "zh",
                         np.array([astuple(hit.evidence) for hit in result.hits]).reshape(-1, len(ranking.NAMES)),
                         np.array([hit.issue in question.wanted for hit in result.hits], float),
                         [hit.issue for hit in result.hits],
@@ -180,10 +184,12 @@ def report(asked: list[Asked], judged: list[tuple[Vector, float]], *, misses: bo
 def written(pasted: ranking.Fit, described: ranking.Fit) -> str:
     lines = []
     for name, fitted in (("PASTED", pasted), ("DESCRIBED", described)):
+        lines.append(f"{name} = Fit(")
         for field in ("weights", "curve"):
-            lines.append(f"    {field}=({', '.join(f'{value:.2f}' for value in getattr(fitted, field))}),")
-        lines[-2:-2] = [f"{name} = Fit("]
-        lines += [f"    lead={fitted.lead:.2f},", f"    bias={fitted.bias:.2f},", ")"]
+            numbers = ", ".join(f"{value:.2f}" for value in getattr(fitted, field))
+            lines.append(f"    {field}=({numbers}),")
+        lines.extend(f"    {field}={getattr(fitted, field):.2f}," for field in ("lead", "chinese", "bias"))
+        lines.append(")")
     return "\n".join(lines) + "\n"
 
 
