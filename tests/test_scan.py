@@ -1,0 +1,392 @@
+"""kb scan: every known issue of a log, none in a healthy one, whatever the log is made of and however it comes."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kb import KnowledgeBase
+from kb.marks import Marks, words_of
+from kb.records import IssueRecord
+from kb.scan import Finding, Scan, Scanner, ScanReport
+from kb.severity import is_usual, says_failure, speaker, warns
+from kb.text import clean
+
+CASES = Path(__file__).parent / "cases"
+HEALTHY = sorted((CASES / "healthy").glob("*.log"))
+LOGS = json.loads((CASES / "scan.json").read_text("utf-8"))
+DEQUE = "IndexError: pop from an empty deque"
+DEQUE_ISSUE = "ms-swift-ovis2-grpo#2"
+HEALTHY_LINES = [line for path in HEALTHY for line in path.read_bytes().decode().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def base(index: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(index) as base:
+        yield base
+
+
+@pytest.fixture(scope="module")
+def scanner(base: KnowledgeBase) -> Scanner:
+    return Scanner(base)
+
+
+def seen(report: ScanReport) -> list[list[object]]:
+    return [[f.issue, f.first_line, f.last_line, f.count, f.speakers] for f in report.findings]
+
+
+def encoded(lines: list[str]) -> bytes:
+    return "\n".join(lines).encode()
+
+
+# --- what is found --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", HEALTHY, ids=lambda path: path.stem)
+def test_no_alarm_in_a_healthy_log(scanner: Scanner, path: Path) -> None:
+    assert seen(scanner.scan([path.read_bytes()])) == []
+
+
+@pytest.mark.parametrize("case", LOGS, ids=lambda case: case["name"])
+def test_a_log(scanner: Scanner, case: dict[str, list[object]]) -> None:
+    assert seen(scanner.scan(["\n".join(map(str, case["log"])).encode()])) == case["found"]
+
+
+def test_most_error_lines_of_the_base_are_found_in_a_healthy_log(base: KnowledgeBase, scanner: Scanner) -> None:
+    """Each alone, with another rank: circumstances tell nothing here, so lines that many issues print are left out."""
+    printed: dict[str, set[str]] = {}
+    for record in base.records():
+        for line in record.errors:
+            if says_failure(line):
+                printed.setdefault(line, set()).add(record.issue)
+    around = (CASES / "healthy" / "megatron-pretrain.log").read_text("utf-8").splitlines()
+    found = wrong = 0
+    chosen = sorted(printed)[::5]
+    for line in chosen:
+        report = scanner.scan([encoded([*around[:15], f"[rank3]: {line}", *around[15:]])])
+        issues = {finding.issue for finding in report.findings}
+        found += bool(issues & printed[line])
+        wrong += bool(issues - printed[line])
+    assert found / len(chosen) > 0.8
+    assert wrong / len(chosen) < 0.02
+
+
+def test_questions_that_the_base_does_not_answer_raise_no_alarm(scanner: Scanner) -> None:
+    alarms, asked = [], 0
+    for name in ("development", "questions", "stock"):
+        for line in (CASES / f"{name}.jsonl").read_text("utf-8").splitlines():
+            question = json.loads(line)
+            if question["issue"] is None:
+                asked += 1
+                report = scanner.scan([encoded([*HEALTHY_LINES[40:70], question["query"], *HEALTHY_LINES[70:100]])])
+                alarms += [(question["id"], finding.issue) for finding in report.findings]
+    assert asked > 80
+    assert len(alarms) <= 3, alarms
+
+
+def test_a_warning_is_told_when_asked_for(scanner: Scanner) -> None:
+    log = (CASES / "healthy" / "sft-lora-warnings.log").read_bytes()
+    found = {finding.issue for finding in scanner.scan([log], warnings=True).findings}
+    assert "tokenizers-parallelism-fork#1" in found
+
+
+def test_what_stands_around_a_shared_line_decides(scanner: Scanner) -> None:
+    """Three issues print this line; the frames above it, and the kernel's own complaint, are those of one."""
+    shared = "RuntimeError: CUDA error: device-side assert triggered"
+    kernel = "../aten/src/ATen/native/cuda/Loss.cu:250: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0]"
+    told = f"{kernel}, thread: [7,0,0] Assertion `t >= 0 && t < n_classes` failed."
+    log = [*HEALTHY_LINES[:30], told, shared, *HEALTHY_LINES[30:50]]
+    assert seen(scanner.scan([encoded([*HEALTHY_LINES[:30], shared, *HEALTHY_LINES[30:50]])])) == []
+    assert [f.issue for f in scanner.scan([encoded(log)]).findings] == ["pytorch-nll-loss-label-range#1"]
+
+
+def test_the_telling_follows_the_log_or_the_wish(scanner: Scanner) -> None:
+    def lang(log: str, **options: str) -> str:
+        (finding,) = scanner.scan([log.encode()], **options).findings  # type: ignore[arg-type]
+        return finding.record.lang
+
+    assert lang(DEQUE) == "en"
+    assert lang(f"训练失败：{DEQUE}") == "zh"
+    assert lang(DEQUE, lang="zh") == "zh"
+
+
+def test_one_project(base: KnowledgeBase) -> None:
+    log = encoded([DEQUE, "ImportError: /x/libtorch_cuda.so: undefined symbol: ncclCommRegister"])
+    assert [f.issue for f in Scanner(base, project="MS-Swift").scan([log]).findings] == [DEQUE_ISSUE]
+
+
+def test_the_line_as_it_stood(scanner: Scanner) -> None:
+    long = f'{"{"}"padding": "{"x, " * 200}", "log": "{DEQUE}", "more": "{"y, " * 200}"{"}"}'
+    (finding,) = scanner.scan([f"\x1b[31m[rank7]:   {DEQUE}\x1b[0m\n".encode()]).findings
+    assert finding.text == f"[rank7]: {DEQUE}"
+    (finding,) = scanner.scan([long.encode()]).findings
+    assert DEQUE in finding.text
+    assert len(finding.text) < 310
+
+
+# --- laws -----------------------------------------------------------------------------------------------------------
+
+healthy_lines = st.lists(st.sampled_from(HEALTHY_LINES), max_size=60)
+any_text = st.text(st.characters(exclude_characters="\r\n\x1b"), max_size=80)
+
+
+class _Naive(Scan):
+    """Looks at every line."""
+
+    def _candidates(self, block: bytes) -> list[int]:
+        return list(range(block.count(b"\n") + 1))
+
+
+def _naive(scanner: Scanner, log: bytes) -> ScanReport:
+    one = _Naive(scanner)
+    one.feed(log)
+    return one.finish()
+
+
+@settings(max_examples=25)
+@given(before=healthy_lines, after=healthy_lines, rank=st.integers(0, 99))
+def test_a_known_line_is_found_where_it_stands(
+    scanner: Scanner, before: list[str], after: list[str], rank: int
+) -> None:
+    (finding,) = scanner.scan([encoded([*before, f"[rank{rank}]: {DEQUE}", *after])]).findings
+    assert (finding.issue, finding.first_line, finding.count) == (DEQUE_ISSUE, len(before) + 1, 1)
+
+
+@settings(max_examples=25)
+@given(lines=st.lists(any_text, max_size=20))
+def test_any_text_around_changes_neither_number_nor_issue(scanner: Scanner, lines: list[str]) -> None:
+    found = {(f.issue, f.first_line) for f in scanner.scan([encoded([*lines, DEQUE, *lines])]).findings}
+    assert (DEQUE_ISSUE, len(lines) + 1) in found
+
+
+@settings(max_examples=15)
+@given(lines=st.permutations(HEALTHY_LINES))
+def test_healthy_lines_in_another_order_are_healthy(scanner: Scanner, lines: list[str]) -> None:
+    assert seen(scanner.scan([encoded(lines)])) == []
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_where_a_piece_ends_changes_nothing(scanner: Scanner, data: st.DataObject) -> None:
+    lines = data.draw(st.lists(st.sampled_from([*HEALTHY_LINES[:40], *HARD]), max_size=40))
+    end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    log = end.join(lines).encode("utf-8", "surrogateescape")
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(log)), max_size=12)))
+    pieces = [log[a:b] for a, b in zip([0, *cuts], [*cuts, len(log)], strict=True)]
+    whole, cut = scanner.scan([log]), scanner.scan(pieces)
+    assert (cut.findings, cut.lines, cut.size) == (whole.findings, whole.lines, whole.size)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_the_quick_look_loses_nothing(scanner: Scanner, data: st.DataObject) -> None:
+    lines = data.draw(st.lists(st.sampled_from([*HEALTHY_LINES, *HARD]), max_size=40))
+    log = "\n".join(lines).encode("utf-8", "surrogateescape")
+    assert scanner.scan([log]).findings == _naive(scanner, log).findings
+
+
+HARD = [
+    DEQUE,
+    f"\x1b[1;31m{DEQUE[:12]}\x1b[0m{DEQUE[12:]}",
+    f" 12%|█▏  | 12/100\r\x1b[K{DEQUE}",
+    '{"log":"Traceback\\n' + DEQUE + '\\n"}',
+    "训练失败：" + DEQUE,
+    "\x00\x00\x00" + DEQUE,
+    "\udcff\udcfe" + DEQUE,
+    "x" * 9000 + " " + DEQUE + " " + "y" * 9000,
+    DEQUE + " " + "z" * 20_000,
+    "z" * 20_000 + "\x1b[31m " + DEQUE,
+    "RuntimeError: CUDA error: device-side assert triggered",
+    "OSError: [Errno 28] No space left on device",
+    "SFTTrainer 不认 tokenizer",
+    "",
+]
+
+
+def test_every_mark_stands_in_its_own_line(base: KnowledgeBase) -> None:
+    records = base.records()
+    marks = Marks(records)
+    assert len(list(marks)) > 1000
+    for record in records[::10]:
+        for line in record.errors:
+            standing = marks.standing_in(words_of(clean(line)))
+            assert not standing or record.issue in standing[0].issues | set().union(*(m.issues for m in standing))
+
+
+# --- what a log may be made of --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_encodings(scanner: Scanner, encoding: str, size: int) -> None:
+    log = f"开始训练\r\n训练失败：{DEQUE}\r\n结束\r\n".encode(encoding)
+    report = scanner.scan(log[i : i + size] for i in range(0, len(log), size))
+    assert seen(report) == [[DEQUE_ISSUE, 2, 2, 1, 1]]
+    assert (report.lines, report.findings[0].record.lang) == (3, "zh")
+
+
+@pytest.mark.parametrize(
+    "log", [b"", b"\n", b"\r", b"\x00" * 5000, b"\xff\xfe", b"\xef\xbb\xbf", b"\xff" * 999], ids=repr
+)
+def test_next_to_nothing(scanner: Scanner, log: bytes) -> None:
+    assert seen(scanner.scan([log])) == []
+    assert seen(scanner.scan([])) == []
+
+
+def test_a_chinese_line_without_latin_words(article_base: KnowledgeBase) -> None:
+    log = "[12:00:01] 进度 3%\n[12:00:02] 错误：梯度桶第 17 号聚合超时，请检查光模块\n".encode()
+    assert seen(Scanner(article_base).scan([log])) == [["bucket#1", 2, 2, 1, 1]]
+
+
+@pytest.fixture
+def article_base(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    articles = tmp_path / "articles" / "zh"
+    articles.mkdir(parents=True)
+    told = "RuntimeError: 梯度桶第 3 号聚合超时，请检查光模块"
+    (articles / "bucket.md").write_text(
+        f"# 聚合\n\n## 梯度桶聚合超时\n\n### 现象\n\n```\n{told}\n```\n\n### 解决方案\n\n1. 换掉光模块。\n",
+        "utf-8",
+    )
+    KnowledgeBase.build(tmp_path / "articles", tmp_path / "index")
+    with KnowledgeBase.open(tmp_path / "index") as base:
+        yield base
+
+
+def _long_log(megabytes: int) -> Iterator[bytes]:
+    """Healthy, with the known line as its last."""
+    lines = (HEALTHY_LINES + [line for line in HEALTHY_LINES if "loss" in line] * 10) * 5
+    piece = encoded(lines) + b"\n"
+    for _ in range((megabytes << 20) // len(piece)):
+        yield piece
+    yield DEQUE.encode()
+
+
+def _peak(scanner: Scanner, chunks: Iterator[bytes]) -> int:
+    tracemalloc.start()
+    (finding,) = scanner.scan(chunks).findings
+    highest = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert finding.issue == DEQUE_ISSUE
+    return highest
+
+
+def test_memory_is_bounded(scanner: Scanner) -> None:
+    one_line = (b"x" * (1 << 20) if i < 30 else f" {DEQUE}".encode() for i in range(31))
+    assert _peak(scanner, one_line) < 16 << 20
+    assert _peak(scanner, _long_log(2)) < 16 << 20
+    assert _peak(scanner, (f"[rank{i}]: {DEQUE} {i:x}\n".encode() * 3 for i in range(4000))) < 16 << 20
+
+
+def test_sixty_megabytes(scanner: Scanner) -> None:
+    """A ratio, not seconds: a pattern looked for in each line is what one would write instead."""
+    pattern = re.compile(rb"IndexError: pop from an empty|CUDA out of memory|NCCL WARN|Killed|Traceback")
+    start = time.process_time()
+    assert sum(pattern.search(line) is not None for chunk in _long_log(10) for line in chunk.split(b"\n"))
+    loop = time.process_time() - start
+    start = time.process_time()
+    report = scanner.scan(_long_log(60))
+    took = time.process_time() - start
+    assert report.size > 59 << 20
+    assert [f.issue for f in report.findings] == [DEQUE_ISSUE]
+    assert took / 6 < 5 * loop
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        DEQUE,
+        "error " * 4000,
+        "Traceback " * 2000,
+        "CUDA error: " * 1500,
+        "{'" * 8000,
+        "/a.b" * 5000,
+        "报错" * 6000,
+        "7" * 16000,
+    ],
+    ids=lambda line: line[:12],
+)
+def test_time_is_linear(scanner: Scanner, line: str) -> None:
+    def seconds(lines: int) -> float:
+        start = time.process_time()
+        scanner.scan([encoded([line] * lines)])
+        return time.process_time() - start
+
+    few = 200_000 // len(line)
+    short = min(seconds(few) for _ in range(2))
+    assert min(seconds(4 * few) for _ in range(2)) < 8 * short + 0.1
+
+
+# --- the wording of lines -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "failure", "usual", "warning"),
+    [
+        (DEQUE, True, False, False),
+        (f"[rank0]: {DEQUE}", True, False, False),
+        (f"2025-03-11 09:12:01,118 INFO {DEQUE}", False, True, False),
+        ("INFO 03-11 09:12:01 [core.py:3] everything failed successfully", False, True, False),
+        ("WARNING: could not find the metadata file", False, True, True),
+        ("/x/y.py:12: FutureWarning: `foo` is deprecated", False, True, True),
+        ("node1:44:44 [0] NCCL WARN Call to posix_fallocate failed", True, False, False),
+        ("[W311 09:12:02.114 socket.cpp:697] [c10d] The client socket has failed to connect", False, True, True),
+        ("[E311 09:12:02.114 socket.cpp:697] [c10d] The client socket has failed", True, False, False),
+        ("ERROR 03-11 [core.py:390] warning was ignored", True, False, False),
+        ("ConnectionError: no route. Retrying in 1s", False, True, True),
+        ("    raise ValueError('no')", False, False, False),
+        ("step 3 loss 2.1", False, False, False),
+        ("训练失败：显存不足", True, False, False),
+    ],
+)
+def test_what_a_line_says(line: str, failure: bool, usual: bool, warning: bool) -> None:
+    assert (says_failure(line), is_usual(line), warns(line)) == (failure, usual, warning)
+
+
+def test_who_speaks() -> None:
+    lines = [
+        "[rank0]: x",
+        "[rank12]: x",
+        "(WorkerDict pid=8) x",
+        "[1,3]<stderr>: x",
+        "3: x",
+        "node7: x",
+        "g1:44:45 [0] x",
+    ]
+    assert len({speaker(line) for line in lines}) == len(lines)
+    assert speaker("Mar 11 09:14:07 gpu07 kernel: NVRM: Xid: 79, pid=88121") == ""
+
+
+# --- the report -----------------------------------------------------------------------------------------------------
+
+
+def test_findings_while_the_log_grows(scanner: Scanner) -> None:
+    one = Scan(scanner)
+    one.feed(b"fine\n" + DEQUE.encode())
+    assert one.findings == ()
+    one.feed(b"\nfine\n")
+    (finding,) = one.findings
+    assert finding.first_line == 2
+    one.feed(f"[rank1]: {DEQUE}\n".encode())
+    report = one.finish()
+    assert seen(report) == [[DEQUE_ISSUE, 2, 4, 2, 2]]
+
+
+def test_the_public_form(scanner: Scanner) -> None:
+    report = scanner.scan([DEQUE.encode()])
+    form = report.as_dict()
+    assert list(form) == ["lines", "bytes", "took_ms", "snapshot", "findings"]
+    (finding,) = form["findings"]
+    assert list(finding)[:9] == [
+        "issue", "lang", "project", "title", "confidence", "first_line", "last_line", "count", "speakers",
+    ]  # fmt: skip
+    assert isinstance(report.findings[0], Finding)
+    assert isinstance(report.findings[0].record, IssueRecord)
+    json.dumps(form)
