@@ -133,25 +133,35 @@ class KnowledgeBase:
             raise IndexMissing(f"there is no issue {issue!r} in this base", hint=hint)
         return found
 
-    def search(self, text: str, k: int = 5, *, lang: Lang | None = None, project: str | None = None) -> SearchResult:
+    def search(
+        self,
+        text: str,
+        k: int = 5,
+        *,
+        lang: Lang | None = None,
+        project: str | None = None,
+        min_confidence: float = ranking.ANSWER_AT,
+    ) -> SearchResult:
         """The k issues nearest to `text` (an error line, a whole log, a description), nearest first.
 
         An issue is listed once, whichever language matched, told in the question's language where it can be; `lang`
-        searches and shows one language only. Raises QueryError for a question with no words, an unknown project, or k
-        outside 1..MAX_K.
+        searches and shows one language only. It counts as answered from `min_confidence` on. Raises QueryError for a
+        question with no words, an unknown project, k outside 1..MAX_K, or a confidence outside 0..1.
         """
         started = time.perf_counter()
         if not 1 <= k <= MAX_K:
             raise QueryError(f"k is {k}, it can be 1 to {MAX_K}")
         if lang not in (None, "en", "zh"):
             raise QueryError(f"lang is {lang!r}, it can be 'en' or 'zh'")
+        if not 0 <= min_confidence <= 1:
+            raise QueryError(f"min_confidence is {min_confidence}, it can be 0 to 1")
         query = read(text)
         rows = self._store.rows(lang=lang, project=project)
         if rows is not None and not len(rows) and not self._knows(project):
             known = ", ".join(self._store.manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
         hits = self._hits(query, k, rows, lang)
-        answered = bool(hits) and hits[0].confidence >= ranking.ANSWER_AT
+        answered = bool(hits) and hits[0].confidence >= min_confidence
         took_ms = (time.perf_counter() - started) * 1000
         folder = self._store.manifest.get("folder", "articles")
         return SearchResult(query, answered, tuple(hits), self.snapshot, folder, took_ms)
@@ -169,7 +179,7 @@ class KnowledgeBase:
         confidences = ranking.confidences(evidence, scores, pasted=pasted, chinese=query.lang == "zh")
         chosen = rows_[:k].tolist()
         shown = store.records([store.telling(row, lang or query.lang) for row in chosen])
-        matched = self._matched(query, chosen, found.terms)
+        matched = self._matched(query, chosen, shown, found.terms)
         return [
             Hit(
                 rank=rank + 1,
@@ -193,16 +203,17 @@ class KnowledgeBase:
             found = self._errors[row] = [self._store.tokenise(mask(line)) for line in errors]
         return found
 
-    def _matched(self, query: Query, rows: Sequence[int], terms: Sequence[str]) -> list[tuple[str, ...]]:
-        """For each row its error lines that the question repeats, then the shared terms that tell most."""
-        store = self._store
+    def _matched(
+        self, query: Query, rows: Sequence[int], records: Sequence[IssueRecord], terms: Sequence[str]
+    ) -> list[tuple[str, ...]]:
+        """For each row: the error lines of its issue that the question repeats, then the shared terms that tell
+        most."""
         asked = _flat("\n".join((*query.signatures, query.prose)))
-        weights = store.weights(terms, rows)
         matched = []
-        for row, weight in zip(rows, weights, strict=True):
+        for record, weight in zip(records, self._store.weights(terms, rows), strict=True):
             whole: list[str] = []
             said = ""
-            for line in sorted(store.records([row])[0].errors, key=len, reverse=True):
+            for line in sorted(record.errors, key=len, reverse=True):
                 words = _flat(line)
                 if len(words) > 2 and words in asked and words not in said:
                     whole.append(line)

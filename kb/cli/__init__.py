@@ -9,15 +9,13 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 import kb
-from kb.cli.ask import projects, search, show
 from kb.cli.common import complain
-from kb.cli.make import build, check, completion, new, parse
-from kb.cli.measure import evaluate
 from kb.errors import IndexWriteFailed, KbError
 
 __all__ = ["cli", "main"]
@@ -26,11 +24,32 @@ _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 _EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 
+# In the order in which people need them: the command, the module it stands in, and its name there.
+_COMMANDS = {
+    "search": ("ask", "search"),
+    "show": ("ask", "show"),
+    "projects": ("ask", "projects"),
+    "build": ("make", "build"),
+    "parse": ("make", "parse"),
+    "new": ("make", "new"),
+    "check": ("make", "check"),
+    "eval": ("measure", "evaluate"),
+    "completion": ("make", "completion"),
+}
+
+
 class _Group(click.Group):
-    """Lists commands in the order in which people need them."""
+    """Imports the module of the command that is asked for, and no other."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module, attribute = _COMMANDS[name]
+        command: click.Command = getattr(import_module(f"kb.cli.{module}"), attribute)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """What cannot be written ends with a code of its own; click and Python would exit with 1 or 120."""
@@ -70,10 +89,6 @@ def cli() -> None:
       python train.py 2>&1 | tail -n 100 | kb search -
       kb search 断点续训从第 0 步开始
     """
-
-
-for _command in (search, show, projects, build, parse, new, check, evaluate, completion):
-    cli.add_command(_command)
 
 
 def main() -> NoReturn:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from kb.cli.common import MAX_STDIN, index_option, json_option, open_base, plain, print_json, screen
+from kb.cli.common import (
+    MAX_STDIN,
+    index_option,
+    json_option,
+    min_confidence_option,
+    open_base,
+    plain,
+    print_json,
+    screen,
+)
 from kb.errors import IndexMissing, QueryError
 
 if TYPE_CHECKING:
@@ -29,6 +38,7 @@ _EXIT_UNKNOWN = 1
 @click.option("-k", type=click.IntRange(1, 100), default=5, show_default=True, help="How many issues to list.")
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Search and show articles in this language only.")
 @click.option("--project", help="Search this project (`kb projects` lists them) or tag only.")
+@min_confidence_option
 @click.option(
     "--batch",
     type=click.File("r", encoding="utf-8-sig", errors="replace"),
@@ -41,6 +51,7 @@ def search(
     k: int,
     lang: Lang | None,
     project: str | None,
+    min_confidence: float | None,
     batch: TextIO | None,
     as_json: bool,
     index: Path | None,
@@ -58,10 +69,13 @@ def search(
     if batch is not None and text:
         raise click.UsageError("give TEXT or --batch, not both")
     question = "" if batch is not None else _question(text)
+    asked: dict[str, Any] = {"k": k, "lang": lang, "project": project}
+    if min_confidence is not None:
+        asked["min_confidence"] = min_confidence
     with open_base(index) as base:
         if batch is not None:
-            sys.exit(_search_batch(base, batch, k=k, lang=lang, project=project))
-        result = base.search(question, k, lang=lang, project=project)
+            sys.exit(_search_batch(base, batch, asked))
+        result = base.search(question, **asked)
     if as_json:
         print_json({"id": None, **result.as_dict()})
     else:
@@ -96,7 +110,7 @@ def _read_stdin() -> bytes:
     return data + tail
 
 
-def _search_batch(base: KnowledgeBase, lines: TextIO, *, k: int, lang: Lang | None, project: str | None) -> int:
+def _search_batch(base: KnowledgeBase, lines: TextIO, asked: dict[str, Any]) -> int:
     """One answer a question, in order; a line that is no question gets an answer that says so, and 64 in the end."""
     gc.enable()
     exit_code = 0
@@ -109,7 +123,7 @@ def _search_batch(base: KnowledgeBase, lines: TextIO, *, k: int, lang: Lang | No
             name = item.get("id") if isinstance(item, dict) else None
             if not isinstance(item, dict) or not isinstance(item.get("query"), str):
                 raise QueryError('each line is an object with "id" and "query"')
-            answer = base.search(item["query"], k, lang=lang, project=project).as_dict()
+            answer = base.search(item["query"], **asked).as_dict()
         except (QueryError, ValueError, RecursionError) as error:
             message = f"line {number}: {error}"
             answer = {"query": None, "answered": False, "results": [], "error": message}

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from kb.render import Screen
     from kb.search import KnowledgeBase
 
-__all__ = ["MAX_STDIN", "complain", "index_option", "json_option", "open_base", "plain", "print_json", "screen"]
+__all__ = [
+    "MAX_STDIN",
+    "Progress",
+    "complain",
+    "index_option",
+    "json_option",
+    "min_confidence_option",
+    "open_base",
+    "plain",
+    "print_json",
+    "screen",
+]
 
 MAX_STDIN = 100 << 20  # bytes of a pasted log or article that are read
 
@@ -25,6 +36,12 @@ index_option = click.option(
     type=click.Path(path_type=Path),
     help="Folder of the index. Default: $KB_INDEX, else the index/ or articles/ at or above this folder, else the base "
     "that travels with kb.",
+)
+min_confidence_option = click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="Answer from this confidence on. Default: 0.5; nearer to 1 it says more often that it does not know.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -61,3 +78,32 @@ def complain(error: KbError) -> None:
     click.echo(f"kb: {plain(str(error))}", err=True)
     if error.hint:
         click.echo(f"    {plain(error.hint)}", err=True)
+
+
+class Progress:
+    """A bar on stderr when somebody is watching and the work is long enough to wonder."""
+
+    def __init__(self, shown: bool) -> None:
+        self._shown = shown
+        self._bar: Any = None
+        self._task: dict[str, Any] = {}
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if not self._shown or total < 200:
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(console=Console(stderr=True), transient=True)
+            self._bar.start()
+        if stage not in self._task:
+            self._task[stage] = self._bar.add_task(stage, total=total)
+        self._bar.update(self._task[stage], completed=done)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -7,11 +7,11 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
-from kb.cli.common import MAX_STDIN, complain, index_option, json_option, plain, print_json, screen
+from kb.cli.common import MAX_STDIN, Progress, complain, index_option, json_option, plain, print_json, screen
 from kb.errors import ArticleError, IndexMissing
 
 __all__ = ["build", "check", "completion", "new", "parse"]
@@ -52,7 +52,7 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
     target = index or (Path(named) if named else articles.resolve().parent / "index")
     found = stamp(articles)  # before the build: what is written to meanwhile is newer than the index
     try:
-        with _Progress(sys.stderr.isatty()) as progress:
+        with Progress(sys.stderr.isatty()) as progress:
             report = build_index(articles, target, encoder=encoder, keep_going=keep_going, progress=progress)
     except BuildFailed as failed:
         for error in failed.bad:
@@ -86,35 +86,6 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
         f"{_counted(report.issues, 'issue')}, {_counted(report.records, 'record')} in {report.took_s:.2f} s "
         f"-> {plain(str(target))} [{report.snapshot}]"
     )
-
-
-class _Progress:
-    """A bar on stderr when somebody is watching and the work is long enough to wonder."""
-
-    def __init__(self, shown: bool) -> None:
-        self._shown = shown
-        self._bar: Any = None
-        self._task: dict[str, Any] = {}
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if not self._shown or total < 200:
-            return
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self._bar = Progress(console=Console(stderr=True), transient=True)
-            self._bar.start()
-        if stage not in self._task:
-            self._task[stage] = self._bar.add_task(stage, total=total)
-        self._bar.update(self._task[stage], completed=done)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
 
 @click.command()

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import index_option, json_option, open_base, plain, print_json
-from kb.cli.make import _Progress
+from kb.cli.common import Progress, index_option, json_option, min_confidence_option, open_base, plain, print_json
 from kb.errors import IndexWriteFailed, QueryError
 
 if TYPE_CHECKING:
@@ -71,12 +70,7 @@ def _drawable(context: click.Context, option: click.Parameter, path: Path | None
     type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False),
 )
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Search articles in this language only.")
-@click.option(
-    "--min-confidence",
-    type=click.FloatRange(0, 1),
-    metavar="P",
-    help="Count a question as answered from this confidence on, not from where kb itself answers.",
-)
+@min_confidence_option
 @click.option("--misses", is_flag=True, help="List what went wrong: the question, what it wants, what was found.")
 @click.option(
     "--plot",
@@ -134,7 +128,7 @@ def evaluate(
         raise QueryError(
             "there is no question", path=_name(files[0]), hint="`kb eval --help` shows what a line looks like"
         )
-    with open_base(index) as base, _Progress(sys.stderr.isatty()) as progress:
+    with open_base(index) as base, Progress(sys.stderr.isatty()) as progress:
         found = measured(base, questions, lang=lang, min_confidence=min_confidence, progress=progress)
     if plot is not None:
         _draw(found, plot)
