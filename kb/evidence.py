@@ -19,7 +19,7 @@ from kb.records import Query
 from kb.signature import mask
 from kb.store import Store
 
-__all__ = ["Candidates", "weigh"]
+__all__ = ["Candidates", "question_views", "weigh"]
 
 _CANDIDATES = 60  # from each half; the right record is among them or nowhere
 _CLOSE_LOOK = 16  # issues whose error lines are compared word by word
@@ -50,7 +50,7 @@ def weigh(
     printed, prose = _shares(store, "\n".join(query.signatures)), _shares(store, query.prose)
     said = _merged(prose, printed)
     terms = _telling(store, printed, _merged(said, _shares(store, query.context)))
-    vectors = np.nan_to_num(encoder.encode(_question_views(query), kind="query"), posinf=0, neginf=0)
+    vectors = np.nan_to_num(encoder.encode(question_views(query), kind="query"), posinf=0, neginf=0)
     most = max(_CANDIDATES, 2 * k)  # both tellings of an issue may be among them
     named = {*store.dense(vectors, most, rows).rows, *store.lexical(terms, most, rows).rows}
     if not named:
@@ -119,7 +119,7 @@ def _telling(store: Store, printed: Collection[str], terms: Collection[str]) -> 
     return sorted(terms, key=lambda term: (term not in printed, -tells[term]))[:_MAX_TERMS]
 
 
-def _question_views(query: Query) -> list[str]:
+def question_views(query: Query) -> list[str]:
     """What is encoded: every error line (the first few), the prose, and last both together."""
     views = [*query.signatures[:3], query.prose[:2000]]
     if len(query.signatures) > 1 or (query.signatures and query.prose not in query.signatures):

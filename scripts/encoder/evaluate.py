@@ -23,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import tomllib
@@ -35,9 +36,9 @@ import numpy as np
 from kb.articles import parse
 from kb.build import read_articles
 from kb.encoders import Encoder, Kind, open_encoder
+from kb.evidence import question_views
 from kb.passages import lexical_text, views
 from kb.records import IssueRecord
-from kb.search import _question_views
 from kb.signature import read
 from kb.text import Segmenter, clean, dictionary_for, tokenise
 
@@ -116,9 +117,10 @@ def issues(
     scores: Scores, records: list[IssueRecord], questions: list[dict[str, str]], *, whole: bool
 ) -> tuple[float, float]:
     """recall@1 and @5 over the issues of `records`; an issue is as near as the nearest of its views."""
-    texts = [[lexical_text(r)] if whole else views(r) for r in records]
+    plain = [replace(r, asked=()) for r in records]  # what the article tells: the encoder is measured, not its readers
+    texts = [[lexical_text(r)] if whole else [text for _, text in views(r)] for r in plain]
     owner = np.array([n for n, group in enumerate(texts) for _ in group])
-    asked = [[q["query"]] if whole else _question_views(read(q["query"])) for q in questions]
+    asked = [[q["query"]] if whole else question_views(read(q["query"])) for q in questions]
     asker = np.array([n for n, group in enumerate(asked) for _ in group])
     found = scores([view for group in asked for view in group], [text for group in texts for text in group])
     names = sorted({record.issue for record in records})
