@@ -30,6 +30,7 @@ __all__ = ["MAX_K", "KnowledgeBase"]
 MAX_K = 100
 _MAX_KEPT = 10_000  # records whose error lines are kept as terms
 _MATCHED_TERMS = 5
+_TELLING = 0.3  # of the term that tells most: what tells less is not named
 _PROBE_COSINE = 0.999
 
 
@@ -218,8 +219,9 @@ class KnowledgeBase:
                 if len(words) > 2 and words in asked and words not in said:
                     whole.append(line)
                     said += words
-            order = np.argsort(-weight, kind="stable").tolist()
-            shared = [terms[i] for i in order if weight[i] > 0 and terms[i] not in said]
+            least = max(_TELLING * float(weight.max(initial=0)), 1e-6)
+            order = [i for i in np.argsort(-weight, kind="stable").tolist() if weight[i] >= least]
+            shared = [terms[i] for i in order if not (terms[i].isdigit() or terms[i] in said)]
             matched.append((*whole[:2], *shared[:_MATCHED_TERMS]))
         return matched
 
