@@ -1,6 +1,6 @@
 """Do the docs tell the truth that can be checked? Exits with 1 and a list when they do not.
 
-- README.md and README.zh.md are twins: the same sections at the same levels, the same code blocks but for comments.
+- README.md and README.zh.md, and each page of docs/ in both languages, are twins: the same sections at the same levels, the same code blocks but for comments.
 - Every relative link leads to a file.
 - Every `kb ...` line in a code block names a command and options that exist.
 - Every command has a help text.
@@ -18,9 +18,18 @@ import click
 from kb.cli import cli
 
 ROOT = Path(__file__).parent.parent
-TWINS = ("README.md", "README.zh.md")
+PAGES = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if not path.match("*.zh.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+
+
+def every_command() -> dict[str, click.Command]:
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+COMMANDS = every_command()
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -32,19 +41,22 @@ def commands(body: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def twins() -> list[str]:
-    first, second = ((ROOT / name).read_text("utf-8") for name in TWINS)
+def twins(page: Path) -> list[str]:
+    twin = page.with_suffix(".zh.md")
+    if not twin.exists():
+        return [f"{twin.name}: is missing"]
+    first, second = page.read_text("utf-8"), twin.read_text("utf-8")
     wrong = []
 
     def heads(text: str) -> list[int]:
         return [len(line.split(" ")[0]) for line in FENCE.sub("", text).splitlines() if re.match("#{1,4} ", line)]
 
     if heads(first) != heads(second):
-        wrong.append(f"{TWINS[1]}: its sections are not those of {TWINS[0]}")
+        wrong.append(f"{twin.name}: its sections are not those of {page.name}")
     for language in ("bash", "python", "json"):
         one, other = ([commands(body) for body in blocks(text, language)] for text in (first, second))
         if one != other:
-            wrong.append(f"{TWINS[1]}: its {language} blocks are not those of {TWINS[0]}")
+            wrong.append(f"{twin.name}: its {language} blocks are not those of {page.name}")
     return wrong
 
 
@@ -65,7 +77,7 @@ def usage(path: Path) -> list[str]:
                 except ValueError:
                     continue
                 name = next((word for word in words if not word.startswith("-")), None)
-                command = cli.commands.get(name) if name else cli
+                command = COMMANDS.get(name) if name else cli
                 if command is None:
                     wrong.append(f"{path.name}: there is no command {name!r}: {line}")
                     continue
@@ -79,17 +91,19 @@ def usage(path: Path) -> list[str]:
 
 
 def helps() -> list[str]:
-    return [f"kb {name} has no help" for name, command in cli.commands.items() if not command.help] + [
+    return [f"kb {name} has no help" for name, command in COMMANDS.items() if not command.help] + [
         f"kb {name} {option.name} has no help"
-        for name, command in cli.commands.items()
+        for name, command in COMMANDS.items()
         for option in command.params
         if isinstance(option, click.Option) and not option.help
     ]
 
 
 def main() -> int:
-    wrong = twins() + helps()
-    for path in sorted(ROOT.glob("*.md")):
+    wrong = helps()
+    for page in PAGES:
+        wrong += twins(page)
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]):
         wrong += links(path) + usage(path)
     print("\n".join(wrong) if wrong else "the docs agree with the program")
     return bool(wrong)
