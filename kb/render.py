@@ -15,6 +15,8 @@ from kb.records import Article, Hit, IssueRecord, Lang, SearchResult
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kb.scan import Finding
+
 __all__ = ["CONTROL", "Screen", "visible"]
 
 CONTROL = re.compile(
@@ -23,6 +25,8 @@ CONTROL = re.compile(
 
 _FENCE = re.compile(r"([ \t]{0,12})(`{3,}|~{3,})([^`]*)\Z")
 _ITEM = re.compile(r"[ \t]{0,12}(?:\d{1,9}[.)]|[-*+])[ \t]")
+_SENTENCE = re.compile(r"[.!?:](?=\s)|[。！？：]")
+_MAX_SENTENCE = 240
 WORTH_A_LINE = 0.1  # the confidence below which a further hit is no help
 
 _WORDS: dict[Lang, dict[str, str]] = {
@@ -44,6 +48,9 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "more": "kb show {issue}   shows the whole of it",
         "searched": "Searched: {size} issues, {where}",
         "sources": "and {n} more: kb show {issue}",
+        "line": "line {first}",
+        "lines": "lines {first} to {last}, {count} times",
+        "speakers": "by {n} ranks or processes",
     },
     "zh": {
         "symptom": "现象",
@@ -63,6 +70,9 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "more": "kb show {issue}   查看全文",
         "searched": "检索范围：{size} 个问题，{where}",
         "sources": "另有 {n} 处：kb show {issue}",
+        "line": "第 {first} 行",
+        "lines": "第 {first} 至 {last} 行，共 {count} 次",
+        "speakers": "来自 {n} 个 rank 或进程",
     },
 }
 
@@ -101,15 +111,36 @@ def _pieces_of(markdown: str) -> Iterator[tuple[str | None, str]]:
         yield None, "\n".join(prose)
 
 
+def _headline(record: IssueRecord) -> str:
+    return (f"[{record.project}] " if record.project else "") + record.title
+
+
+def _first_sentence(markdown: str) -> str:
+    """Of the prose; with the mark that ends it, and not much longer than a line."""
+    prose = next((text for fence, text in _pieces_of(markdown) if fence is None), "")
+    paragraph = next((part for part in re.split(r"\n[ \t]{0,80}\n", prose.strip()) if part.strip()), "")
+    text = " ".join(paragraph.split())
+    end = _SENTENCE.search(text)
+    text = text[: end.end()].rstrip() if end else text
+    return text if len(text) <= _MAX_SENTENCE else text[: _MAX_SENTENCE - 2].rstrip() + " …"
+
+
+def _first_step(markdown: str) -> str:
+    step = next((line for line in markdown.splitlines() if _ITEM.match(line)), "")
+    return _first_sentence(_ITEM.sub("", markdown[markdown.find(step) :], count=1) if step else markdown)
+
+
 class Screen:
     """Where results are written: a terminal gets rich's colours and highlighted code, everything else plain lines."""
 
-    def __init__(self, *, colour: bool) -> None:
+    def __init__(self, *, colour: bool, err: bool = False) -> None:
+        """`err`: write to stderr."""
         self._console: Console | None = None
+        self._err = err
         if colour:
             from rich.console import Console
 
-            self._console = Console(highlight=False, soft_wrap=False)
+            self._console = Console(highlight=False, soft_wrap=False, stderr=err)
 
     def result(self, result: SearchResult, *, size: int, where: str) -> None:
         """`size` and `where` tell whoever gets no answer which base was asked."""
@@ -151,6 +182,35 @@ class Screen:
         self._line("\n".join(f"{words['source']}: {source}" for source in (place, *shown)), "dim")
         if len(shown) < len(record.sources):
             self._line(words["sources"].format(n=len(record.sources) - len(shown), issue=record.issue), "dim")
+
+    def finding(self, finding: Finding, log: str) -> None:
+        """Where and what, the cause in a sentence, the first step, and how to read the rest."""
+        record, words = finding.record, _WORDS[finding.record.lang]
+        where = words["line" if finding.count == 1 else "lines"].format(
+            first=finding.first_line, last=finding.last_line, count=finding.count
+        )
+        if finding.speakers > 1:
+            where += "  ·  " + words["speakers"].format(n=finding.speakers)
+        self._line(_headline(record), "bold")
+        self._line(f"  {log}: {where}  ·  {words['confidence']} {finding.confidence:.0%}", "dim")
+        self._line(f"  > {finding.text}", "yellow")
+        if record.cause:
+            self._line(f"  {words['cause']}: {_first_sentence(record.cause)}")
+        self._line(f"  {words['fix']}: {_first_step(record.fix) or words['no fix']}")
+        self._line("  " + words["more"].format(issue=finding.issue), "dim")
+
+    def remedy(self, record: IssueRecord, confidence: float) -> None:
+        """Cause and fix, for whoever has the symptom on the screen above."""
+        words = _WORDS[record.lang]
+        self._line(_headline(record), "bold")
+        self._line(f"{record.id}  ·  {words['confidence']} {confidence:.0%}", "dim")
+        self._section(words["cause"], record.cause or words["no cause"])
+        self._section(words["fix"], record.fix or words["no fix"])
+        self._line()
+        self._line(words["more"].format(issue=record.issue), "dim")
+
+    def say(self, text: str, style: str = "") -> None:
+        self._line(text, style)
 
     def article(self, article: Article, *, explain: bool) -> None:
         for number, record in enumerate(article.records):
@@ -207,6 +267,6 @@ class Screen:
         if self._console is None:
             import click
 
-            click.echo(text)
+            click.echo(text, err=self._err)
         else:
             self._console.print(text, style=style, markup=False)

@@ -1,6 +1,7 @@
 """Do the docs tell the truth that can be checked? Exits with 1 and a list when they do not.
 
-- README.md and README.zh.md, and each page of docs/ in both languages, are twins: the same sections at the same levels, the same code blocks but for comments.
+- README.md and README.zh.md, and each page of docs/ in both languages, are twins: the same sections at the same levels,
+  the same code blocks but for comments.
 - Every relative link leads to a file.
 - Every `kb ...` line in a code block names a command and options that exist.
 - Every command has a help text.
@@ -76,8 +77,13 @@ def usage(path: Path) -> list[str]:
                     words = shlex.split(part, comments=True)[1:]
                 except ValueError:
                     continue
-                name = next((word for word in words if not word.startswith("-")), None)
+                plain = [word for word in words if not word.startswith("-")]
+                name = plain[0] if plain else None
                 command = COMMANDS.get(name) if name else cli
+                if isinstance(command, click.Group) and len(plain) > 1:
+                    command = command.get_command(click.Context(command), plain[1])
+                if "--" in words:  # what follows is another program's
+                    words = words[: words.index("--")]
                 if command is None:
                     wrong.append(f"{path.name}: there is no command {name!r}: {line}")
                     continue

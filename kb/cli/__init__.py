@@ -27,6 +27,8 @@ _EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
 # In the order in which people need them: the command, the module it stands in, and its name there.
 _COMMANDS = {
     "search": ("ask", "search"),
+    "scan": ("watch", "scan"),
+    "run": ("watch", "run"),
     "show": ("ask", "show"),
     "projects": ("ask", "projects"),
     "build": ("make", "build"),
