@@ -25,7 +25,7 @@ CONTROL = re.compile(
 
 _FENCE = re.compile(r"([ \t]{0,12})(`{3,}|~{3,})([^`]*)\Z")
 _ITEM = re.compile(r"[ \t]{0,12}(?:\d{1,9}[.)]|[-*+])[ \t]")
-_SENTENCE = re.compile(r"[.!?:](?=\s)|[。！？：]")
+_SENTENCE = re.compile(r"[.!?](?=\s)|[。！？]")
 _MAX_SENTENCE = 240
 WORTH_A_LINE = 0.1  # the confidence below which a further hit is no help
 

@@ -30,7 +30,7 @@ LAYERS = [
     {"articles", "signature", "encoders", "bm25", "marks", "ranking", "passages", "severity"},
     {"snapshot", "store", "store_faiss", "locate"},
     {"build", "cache", "check", "evaluate", "evidence", "review", "scaffold", "scan", "search"},
-    {"cli", "plot", "render", "__main__"},
+    {"cli", "plot", "render", "run", "__main__"},
 ]
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
 

@@ -1,0 +1,293 @@
+"""Here is a log, or a command; `scan` and `run` say which known issue is in it."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from kb.cli.common import complain, index_option, json_option, open_base, plain, print_json, screen
+from kb.errors import IndexWriteFailed, KbError, QueryError
+
+if TYPE_CHECKING:
+    from kb.records import IssueRecord, Lang
+    from kb.run import Outcome
+    from kb.scan import Finding, ScanReport
+
+__all__ = ["run", "scan"]
+
+_EXIT_UNKNOWN = 1
+_CHUNK = 1 << 20
+_LARGE = 20 << 20  # bytes of a log from which somebody wonders
+_POLL_S, _QUIET_S = 0.25, 1.0  # of a log that is still written
+
+_lang_option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Tell the issues in this language.")
+
+
+@click.command()
+@click.argument(
+    "logs", metavar="LOG...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False)
+)
+@_lang_option
+@click.option("--project", help="Only issues of this project (`kb projects` lists them) or tag.")
+@click.option("--min-confidence", type=click.FloatRange(0, 1), metavar="P", help="Leave out what is less sure.")
+@click.option("--warnings", is_flag=True, help="Also what a program warned of; healthy logs are full of warnings.")
+@click.option("-f", "--follow", is_flag=True, help="Go on while the log is written, until Ctrl-C.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
+@json_option
+@index_option
+def scan(
+    logs: tuple[Path, ...],
+    lang: Lang | None,
+    project: str | None,
+    min_confidence: float | None,
+    warnings: bool,
+    follow: bool,
+    quiet: bool,
+    as_json: bool,
+    index: Path | None,
+) -> None:
+    """List every known issue that occurs in LOG, with its lines. "-" (or a pipe) reads stdin; a .gz is unpacked.
+
+    \b
+      kb scan train.log
+      kb scan node*/rank*.log.gz
+      kb scan -f train.log
+      kubectl logs job/train | kb scan --json - | jq '.logs[].findings[].issue'
+
+    Exits with 0 when a known issue was found, with 1 when none was.
+    """
+    if not logs:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise click.UsageError("which log? kb scan train.log, or pipe one into it")
+        logs = (Path("-"),)
+    if follow and (len(logs) > 1 or logs[0] == Path("-") or logs[0].suffix == ".gz"):
+        raise click.UsageError("one plain file can be followed")
+    with open_base(index) as base:
+        if project is not None:
+            base.search("error", 1, project=project)  # complains of a project that nobody wrote about
+        from kb.scan import Scan, Scanner
+
+        scanner = Scanner(base, project=project)
+        show = _Shown(as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
+        for path in logs:
+            one = Scan(scanner, lang=lang, warnings=warnings)
+            if follow:
+                _follow(path, one.feed, lambda one=one, path=path: show.new(str(path), one.findings), one.settle)  # type: ignore[misc]
+            else:
+                for chunk in _chunks(path, progress=not quiet):
+                    one.feed(chunk)
+            show.log(str(path), one.finish(), ended=not follow)
+    show.end()
+    sys.exit(0 if show.found else _EXIT_UNKNOWN)
+
+
+class _Shown:
+    """What `scan` prints: of each log as it ends, or of one that grows as it comes."""
+
+    def __init__(self, *, as_json: bool, quiet: bool, least: float) -> None:
+        self._json, self._quiet, self._least = as_json, quiet, least
+        self._logs: list[dict[str, Any]] = []
+        self._told: set[str] = set()
+        self.found = 0
+
+    def new(self, log: str, findings: tuple[Finding, ...]) -> None:
+        for finding in findings:
+            if finding.issue in self._told or finding.confidence < self._least:
+                continue
+            self._told.add(finding.issue)
+            self.found += 1
+            if self._quiet:
+                continue
+            if self._json:
+                print_json({"log": log, **finding.as_dict()}, indent=None)
+            else:
+                screen().finding(finding, log)
+                click.echo()
+
+    def log(self, log: str, report: ScanReport, *, ended: bool) -> None:
+        if not ended:
+            self.new(log, report.findings)
+            return
+        findings = [finding for finding in report.findings if finding.confidence >= self._least]
+        self.found += len(findings)
+        form = report.as_dict()
+        form["findings"] = [finding.as_dict() for finding in findings]
+        self._logs.append({"log": log, **form})
+        if self._quiet or self._json:
+            return
+        output = screen()
+        for finding in findings:
+            output.finding(finding, log)
+            click.echo()
+        known = f"{len(findings)} known issue{'s' * (len(findings) != 1)}" if findings else "No known issue"
+        output.say(f"{known} in {report.lines:,} lines of {log}.", "" if findings else "bold yellow")
+
+    def end(self) -> None:
+        if self._json and not self._quiet and self._logs:
+            print_json({"found": self.found, "logs": self._logs})
+
+
+def _chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
+    """The bytes of a log; with a bar on stderr when there are many and somebody is watching."""
+    if path == Path("-"):
+        yield from iter(lambda: os.read(sys.stdin.fileno(), _CHUNK), b"")  # as it comes, not when a megabyte is full
+        return
+    try:
+        with path.open("rb") as raw:
+            size = os.fstat(raw.fileno()).st_size
+            stream = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
+            if not progress or size < _LARGE or not sys.stderr.isatty():
+                yield from iter(lambda: stream.read(_CHUNK), b"")
+                return
+            with click.progressbar(length=size, file=sys.stderr, label=plain(path.name)) as bar:
+                at = 0
+                while chunk := stream.read(_CHUNK):
+                    yield chunk
+                    bar.update(raw.tell() - at)
+                    at = raw.tell()
+    except (OSError, EOFError) as error:
+        raise QueryError(f"this log cannot be read to its end ({error})", path=path) from None
+
+
+def _follow(path: Path, feed: Callable[[bytes], None], tell: Callable[[], None], settle: Callable[[], None]) -> None:
+    """Until Ctrl-C. A log that was made anew or cut off is read from its start."""
+    raw: BinaryIO = path.open("rb")
+    quiet = 0.0
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            if chunk := raw.read(_CHUNK):
+                feed(chunk)
+                quiet = 0.0
+            else:
+                time.sleep(_POLL_S)
+                quiet += _POLL_S
+                with contextlib.suppress(OSError):
+                    now, own = path.stat(), os.fstat(raw.fileno())
+                    if now.st_ino != own.st_ino or now.st_size < raw.tell():
+                        raw.close()
+                        raw = path.open("rb")
+            if quiet >= _QUIET_S:
+                settle()
+            tell()
+    raw.close()
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("command", metavar="COMMAND [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
+@_lang_option
+@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write what was found there, as JSON.")
+@index_option
+def run(command: tuple[str, ...], lang: Lang | None, report: Path | None, index: Path | None) -> None:
+    """Run COMMAND as if kb were not there; when it fails, say which known issue it was, its cause and its fix.
+
+    \b
+      kb run -- torchrun --nproc_per_node 8 train.py
+      kb run --report why.json -- make test 2>&1 | tee log
+
+    Output, input, signals and exit code are the command's own. What kb has to say comes last, on stderr.
+    """
+    from kb.run import leave
+    from kb.run import run as run_command
+
+    outcome = run_command(command)
+    with contextlib.suppress(KeyboardInterrupt):
+        if outcome.message:
+            click.echo(f"kb: {plain(outcome.message)}", err=True)
+        elif outcome.code and not outcome.interrupted:
+            _explain(outcome, command, lang, report, index)
+    leave(outcome)
+
+
+def _explain(
+    outcome: Outcome, command: tuple[str, ...], lang: Lang | None, report: Path | None, index: Path | None
+) -> None:
+    """The child's result is what counts: whatever goes wrong here is a line on stderr."""
+    try:
+        found = _known(outcome.said, lang, index)
+        if report is not None:
+            _write_report(report, command, outcome, found)
+        _tell(outcome, found)
+    except KbError as error:
+        complain(error)
+    except BrokenPipeError:
+        pass
+    except Exception as error:
+        if os.environ.get("KB_DEBUG"):
+            raise
+        click.echo(f"kb: no explanation: {type(error).__name__}: {plain(str(error))}", err=True)
+
+
+def _known(said: bytes, lang: Lang | None, index: Path | None) -> dict[str, Any]:
+    """`answered`, and the `issue` that it is or that is nearest; its `record` and `confidence`."""
+    from kb.scan import Scanner
+
+    nothing: dict[str, Any] = {"answered": False, "record": None, "confidence": 0.0}
+    with open_base(index) as base:
+        try:
+            result = base.search(said.decode("utf-8", "replace"), 1, lang=lang)
+        except QueryError:  # it said nothing
+            return nothing
+        if result.hits and result.answered:
+            return {"answered": True, "record": result.hits[0].record, "confidence": result.hits[0].confidence}
+        # A line that names an issue does so in whatever noise.
+        findings = Scanner(base).scan([said], lang=lang).findings
+        if findings:
+            last = max(findings, key=lambda finding: finding.last_line)
+            return {"answered": True, "record": last.record, "confidence": last.confidence}
+        if result.hits:
+            return {"answered": False, "record": result.hits[0].record, "confidence": result.hits[0].confidence}
+    return nothing
+
+
+def _ended(outcome: Outcome) -> str:
+    if outcome.code >= 0:
+        return f"exit code {outcome.code}"
+    import signal
+
+    with contextlib.suppress(ValueError):
+        return f"ended by {signal.Signals(-outcome.code).name}"
+    return f"ended by signal {-outcome.code}"
+
+
+def _tell(outcome: Outcome, found: dict[str, Any]) -> None:
+    from kb.render import Screen
+
+    if sys.stderr is None:
+        return
+    output = Screen(colour=sys.stderr.isatty() and os.environ.get("TERM") != "dumb", err=True)
+    record: IssueRecord | None = found["record"]
+    if sys.stderr.isatty() and not outcome.ends_a_line:
+        output.say("")
+    if found["answered"] and record:
+        output.say(f"── kb: {_ended(outcome)}; this is likely a known issue " + "─" * 24, "bold yellow")
+        output.remedy(record, found["confidence"])
+    elif record and found["confidence"] >= 0.1:
+        near = f"{record.issue} ({found['confidence']:.0%}), {record.title}"
+        output.say(f"kb: {_ended(outcome)}; not known to kb; nearest: {near}", "dim")
+    else:
+        output.say(f"kb: {_ended(outcome)}; not known to kb", "dim")
+
+
+def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, found: dict[str, Any]) -> None:
+    record: IssueRecord | None = found["record"]
+    form = {
+        "command": list(command),
+        "code": outcome.code if outcome.code >= 0 else None,
+        "signal": -outcome.code if outcome.code < 0 else None,
+        "answered": found["answered"],
+        "confidence": round(found["confidence"], 4),
+        "record": record.as_dict() if record else None,
+    }
+    try:
+        path.write_text(json.dumps(form, ensure_ascii=False, indent=1) + "\n", "utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise IndexWriteFailed(f"the report cannot be written ({error.strerror or error})", path=path) from None

@@ -1,0 +1,387 @@
+"""kb run: the command runs as if kb were not there; only when it fails is there a word at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb.run import TAIL_BYTES, Tail
+
+if sys.platform == "win32":
+    pytest.skip("needs POSIX", allow_module_level=True)
+
+import fcntl
+import pty
+import termios
+
+PYTHON = sys.executable
+KB = [PYTHON, "-m", "kb", "run"]
+DOOR = [PYTHON, "-c", "import sys; from kb.run import leave, run; leave(run(sys.argv[1:]))"]  # without the explanation
+DEQUE = "IndexError: pop from an empty deque"
+DEQUE_ISSUE = "ms-swift-ovis2-grpo#2"
+
+
+def door(*command: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*DOOR, *command], **{"capture_output": True, "timeout": 30, **options})
+
+
+def python(code: str) -> list[str]:
+    return [PYTHON, "-c", code]
+
+
+@pytest.fixture
+def kb(index: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., subprocess.CompletedProcess[bytes]]:
+    monkeypatch.setenv("KB_INDEX", str(index))
+    return lambda *arguments, **options: subprocess.run([*KB, *arguments], capture_output=True, timeout=60, **options)
+
+
+# --- what passes through --------------------------------------------------------------------------------------------
+
+
+def test_streams_apart_and_byte_for_byte() -> None:
+    code = (
+        "import os; os.write(1, bytes(range(256)) * 99); os.write(2, b'\\x1b[31mred\\xff\\r\\n'); os.write(1, b'end')"
+    )
+    ended = door(*python(code))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
+        0,
+        bytes(range(256)) * 99 + b"end",
+        b"\x1b[31mred\xff\r\n",
+    )
+
+
+def test_one_pipe_for_both_keeps_the_order() -> None:
+    code = "import os\nfor i in range(300): os.write(1 + i % 2, b'%d\\n' % i)"
+    ended = door(*python(code), capture_output=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert ended.stdout.split() == [b"%d" % i for i in range(300)]
+
+
+def test_stdin_and_arguments() -> None:
+    code = "import sys; print(sys.argv[1:], sys.stdin.read(), sys.stdin.isatty(), sys.stdout.isatty())"
+    ended = door(*python(code), "--", "-x", "--index", "a b", "", input=b"in")
+    assert ended.stdout.decode().strip() == "['--', '-x', '--index', 'a b', ''] in False False"
+
+
+def test_each_byte_at_once() -> None:
+    code = "import os, sys; os.write(1, b'.'); sys.stdin.read(1); os.write(2, b'!'); sys.stdin.read(1)"
+    with subprocess.Popen([*DOOR, *python(code)], stdin=-1, stdout=-1, stderr=-1, bufsize=0) as process:
+        assert process.stdin and process.stdout and process.stderr
+        assert process.stdout.read(1) == b"."  # hangs if it is kept back
+        process.stdin.write(b"x")
+        assert process.stderr.read(1) == b"!"
+        process.stdin.write(b"x")
+        assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 127, 255])
+def test_the_exit_code(code: int) -> None:
+    assert door("sh", "-c", f"exit {code}").returncode == code
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGINT])
+def test_the_signal_that_ended_it(number: signal.Signals) -> None:
+    """Who called kb sees the signal itself; a shell makes 128 + n of it as it would without kb."""
+    assert door("sh", "-c", f"kill -{number.value} $$").returncode == -number
+    shell = subprocess.run(
+        ["sh", "-c", '"$@"; echo $?', "sh", *DOOR, "sh", "-c", f"kill -{number.value} $$"], stdout=-1
+    )
+    if number != signal.SIGINT:  # which ends the shell as well, as it should
+        assert shell.stdout.split()[-1] == b"%d" % (128 + number)
+
+
+def test_what_cannot_be_run(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("no program")
+    assert door("no-such-command-anywhere").returncode == 127
+    assert door(str(tmp_path / "none")).returncode == 127
+    assert door(str(tmp_path / "data")).returncode == 126
+    assert door(str(tmp_path)).returncode == 126
+
+
+def test_extra_descriptors_belong_to_the_child() -> None:
+    source, end = os.pipe()
+    ended = door(*python(f"import os; os.write({end}, b'there')"), pass_fds=[end])
+    os.close(end)
+    assert (ended.returncode, os.read(source, 99)) == (0, b"there")
+    os.close(source)
+
+
+def test_a_reader_that_leaves() -> None:
+    """`| head -1`: the child dies of it as it would without kb."""
+    with subprocess.Popen([*DOOR, "yes"], stdout=-1) as process:
+        assert process.stdout
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.wait(10) == -signal.SIGPIPE
+
+
+def test_output_closed_early_is_no_end() -> None:
+    ended = door(*python("import os, time; os.close(1); os.close(2); time.sleep(0.2); os._exit(7)"))
+    assert ended.returncode == 7
+
+
+def test_a_daemon_left_behind_does_not_hold_kb(tmp_path: Path) -> None:
+    """And does not die of its next word."""
+    mark = tmp_path / "alive"
+    started = time.monotonic()
+    ended = door("sh", "-c", f"(sleep 1; echo late; echo later; echo alive > {mark}) & echo hi")
+    assert (ended.returncode, ended.stdout) == (0, b"hi\n")
+    assert time.monotonic() - started < 0.9
+    for _ in range(60):
+        time.sleep(0.05)
+        if mark.exists():
+            return
+    pytest.fail("the daemon died")
+
+
+def test_a_slow_reader_of_one_stream_does_not_hold_the_other() -> None:
+    code = "import os; os.write(2, b'e'); os.write(1, b'x' * (8 << 20)); os.write(2, b'f')"
+    with subprocess.Popen([*DOOR, *python(code)], stdout=-1, stderr=-1, bufsize=0) as process:
+        assert process.stdout and process.stderr
+        assert process.stderr.read(1) == b"e"
+        size = 0
+        while chunk := process.stdout.read(1 << 20):
+            size += len(chunk)
+        assert (size, process.stderr.read(), process.wait(10)) == (8 << 20, b"f", 0)
+
+
+def test_throughput_and_memory() -> None:
+    """A hundred megabytes: not much slower than bare, and kb keeps only the end of it."""
+    code = "import os\nfor i in range(400): os.write(1, b'step 1 loss 2.31 failed 0\\n' * 10083)"
+    show = "; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    seconds = []
+    for command in (
+        python(code),
+        [PYTHON, "-c", f"import sys; from kb.run import run; run(sys.argv[1:]){show}", *python(code)],
+    ):
+        started = time.monotonic()
+        ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=-1, check=True)
+        seconds.append(time.monotonic() - started)
+    assert int(ended.stderr) < 100 << 10  # kB
+    assert seconds[1] < 1.0 + 20 * seconds[0]  # DEVNULL costs the bare one nothing
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+TRAP = """
+import os, signal, sys, time
+def told(number, frame):
+    os.write(1, b'%d\\n' % number)
+    if number != signal.SIGUSR1: os._exit(40 + number)
+for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1): signal.signal(one, told)
+os.write(1, b'ready\\n')
+while True: time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_kb_reaches_the_child(number: signal.Signals) -> None:
+    with subprocess.Popen([*DOOR, *python(TRAP)], stdout=-1, stderr=-1) as process:
+        assert process.stdout and process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGUSR1)
+        assert process.stdout.readline() == b"%d\n" % signal.SIGUSR1
+        process.send_signal(number)
+        assert process.stdout.readline() == b"%d\n" % number
+        assert process.wait(10) == 40 + number
+
+
+# --- a terminal -----------------------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """A command in a terminal of 100 columns and 30 lines."""
+
+    def __init__(self, *command: str) -> None:
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            os.execv(command[0], command)
+        self.shown = b""
+        self.resize(30, 100)
+
+    def resize(self, lines: int, columns: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+    def until(self, text: bytes, seconds: float = 10) -> None:
+        end = time.monotonic() + seconds
+        while text not in self.shown and time.monotonic() < end:
+            if select.select([self.master], [], [], 0.1)[0]:
+                try:
+                    self.shown += os.read(self.master, 65536)
+                except OSError:
+                    break
+        assert text in self.shown, self.shown
+
+    def end(self) -> int:
+        with contextlib.suppress(OSError):
+            while chunk := os.read(self.master, 65536):
+                self.shown += chunk
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_a_terminal_stays_one_and_keeps_the_order() -> None:
+    code = (
+        "import os, sys\nprint([os.isatty(i) for i in range(3)], tuple(os.get_terminal_size()), flush=True)\n"
+        "for i in range(50): os.write(1 + i % 2, b'%d,' % i)\n"
+        "print()\nprint('got', input('name? '))\nsys.exit(5)"
+    )
+    screen = Terminal(*DOOR, "sh", "-c", 'sleep 0.1; exec "$@"', "sh", *python(code))
+    screen.until(b"name? ")
+    screen.type("库\n".encode())
+    screen.until(b"got ")
+    assert screen.end() == 5
+    assert b"[True, True, True] (100, 30)\r\n" in screen.shown
+    assert b",".join(b"%d" % i for i in range(50)) in screen.shown
+    assert "name? 库\r\ngot 库\r\n".encode() in screen.shown  # echoed once, no line end doubled
+
+
+def test_the_size_of_the_window_follows() -> None:
+    code = (
+        "import os, signal, time\n"
+        "def told(*_): print(tuple(os.get_terminal_size(1)), tuple(os.get_terminal_size(0)), flush=True)\n"
+        "signal.signal(signal.SIGWINCH, told)\nprint('ready', flush=True)\n"
+        "for _ in range(99): time.sleep(0.05)"
+    )
+    screen = Terminal(*DOOR, *python(code))
+    screen.until(b"ready")
+    screen.resize(44, 133)
+    screen.until(b"(133, 44) (133, 44)")
+    screen.type(b"\x03")
+    assert screen.end() == -signal.SIGINT
+
+
+def test_a_key_reaches_the_child_once() -> None:
+    code = (
+        "import os, signal, time\nsignal.signal(signal.SIGINT, lambda *_: os.write(1, b'<int>'))\n"
+        "print('ready', flush=True)\nfor _ in range(8): time.sleep(0.05)\n"
+        "os.write(1, b'bye')"
+    )
+    screen = Terminal(*DOOR, *python(code))
+    screen.until(b"ready")
+    screen.type(b"\x03")
+    assert screen.end() == 0
+    assert screen.shown.count(b"<int>") == 1
+    assert b"bye" in screen.shown
+
+
+def test_a_full_screen_program_gets_its_keys() -> None:
+    """It sets the modes of the terminal that it writes to, as curses does."""
+    code = "import os, tty\ntty.setraw(1)\nos.write(1, b'ready')\nos.write(1, b'<' + os.read(0, 1) + b'>')"
+    screen = Terminal(*DOOR, *python(code))
+    before = termios.tcgetattr(screen.master)[3]
+    screen.until(b"ready")
+    time.sleep(0.05)
+    screen.type(b"q")  # no Enter
+    screen.until(b"<q>")
+    after = termios.tcgetattr(screen.master)[3]
+    assert screen.end() == 0
+    assert after == before or not after & termios.ICANON
+    assert b"ready<q>" in screen.shown  # not echoed
+
+
+def test_errors_to_a_file_stay_apart_from_the_terminal(tmp_path: Path) -> None:
+    code = "import os; print(os.isatty(1), os.isatty(2)); os.write(2, b'secret')"
+    file = tmp_path / "err"
+    screen = Terminal("/bin/sh", "-c", f'"$@" 2>{file}', "sh", *DOOR, *python(code))
+    assert screen.end() == 0
+    assert screen.shown == b"True False\r\n"
+    assert file.read_bytes() == b"secret"
+
+
+# --- the explanation ------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_said_of_success(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
+    ended = kb("--", "sh", "-c", f"echo '{DEQUE}' >&2")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", DEQUE.encode() + b"\n")
+
+
+def test_a_known_failure_is_explained(kb: Callable[..., subprocess.CompletedProcess[bytes]], tmp_path: Path) -> None:
+    noise = "for i in range(40000): print('step', i, 'loss 2.31')"
+    code = f"import sys\n{noise}\nprint('{DEQUE}', file=sys.stderr, flush=True)\n{noise}\nsys.exit(3)"
+    report = tmp_path / "why.json"
+    ended = kb("--report", str(report), *python(code))
+    assert ended.returncode == 3
+    assert ended.stdout.count(b"\n") == 80000
+    told = ended.stderr.decode()
+    assert told.startswith(f"{DEQUE}\n── kb: exit code 3")
+    assert DEQUE_ISSUE in told
+    assert "Cause" in told
+    assert "Fix" in told
+    form = json.loads(report.read_text("utf-8"))
+    assert (form["code"], form["signal"], form["answered"]) == (3, None, True)
+    assert form["record"]["issue"] == DEQUE_ISSUE
+
+
+def test_an_unknown_failure_is_one_line(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
+    ended = kb("--", "sh", "-c", "echo the flat tyre >&2; exit 9")
+    assert ended.returncode == 9
+    assert ended.stderr.startswith(b"the flat tyre\nkb: exit code 9; not known to kb")
+    assert ended.stderr.count(b"\n") == 2
+
+
+def test_a_signal_is_named(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
+    ended = kb("--", "sh", "-c", "kill -9 $$")
+    assert ended.returncode == -signal.SIGKILL
+    assert ended.stderr == b"kb: ended by SIGKILL; not known to kb\n"
+
+
+def test_whoever_pressed_ctrl_c_knows_why(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
+    ended = kb("--", "sh", "-c", "kill -INT $$")
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
+
+
+def test_a_base_that_is_broken_changes_nothing(kb: Callable[..., Any], index: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "manifest.json").write_text("{")
+    for where in (broken, tmp_path / "none"):
+        ended = kb("--index", str(where), "--", "sh", "-c", "echo out; echo err >&2; exit 6")
+        assert (ended.returncode, ended.stdout) == (6, b"out\n")
+        assert ended.stderr.startswith(b"err\nkb: ")
+
+
+def test_usage(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
+    assert kb().returncode == 2
+    ended = kb("no-such-command-anywhere", "--option")
+    assert (ended.returncode, ended.stderr) == (127, b"kb: no-such-command-anywhere: command not found\n")
+
+
+def test_the_child_starts_before_anything_heavy_is_loaded() -> None:
+    code = (
+        "import sys, json\nfrom kb.cli import watch, cli\nfrom kb.run import run\nrun(['true'])\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    loaded = set(json.loads(subprocess.run(python(code), stdout=-1, check=True).stdout))
+    assert not loaded & {"numpy", "faiss", "rich", "kb.search", "kb.scan", "kb.render", "kb.marks"}
+
+
+# --- the tail -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 100, 4096, 1 << 20])
+def test_the_tail_is_bounded_and_remembers_the_first_failures(size: int) -> None:
+    tail = Tail()
+    healthy = b"step 1 loss 2.31\n" * (60_000 if size > 1 else 20_000)
+    said = b"start\nRuntimeError: first\n" + healthy + b"\nlast"
+    for at in range(0, len(said), size):
+        tail.add(said[at : at + size])
+    kept = tail.read()
+    assert len(kept) < TAIL_BYTES + (64 << 10)
+    assert kept.endswith(b"\nlast")
+    assert not tail.ends_a_line
+    if size > 1:
+        assert b"RuntimeError: first" in kept
