@@ -64,12 +64,13 @@ def weigh(
     unseen = float(store.information([""])[0])
     # Each line alone finds candidates; of those that print the same line, the circumstances tell: the whole, last.
     cosines = np.maximum.reduceat(store.cosines(vectors[-1:], tellings.tolist()), starts, axis=0).clip(0, 1)
+    said_of_each, ahead = ranking.in_words(weights.sum(axis=1), unseen)
     evidence = np.stack(
         [
             (cosines[:, 0] + cosines[:, 2]) / 2,
-            cosines[:, 1],
             (cosines[:, 3] + cosines[:, 4]) / 2,
-            *ranking.in_words(weights.sum(axis=1), unseen),
+            said_of_each,
+            ahead if query.signatures else np.zeros(len(starts)),
             _covered(weights, tells, terms, said, unseen),
             _covered(weights, tells, terms, printed, unseen),
             np.zeros(len(starts)),

@@ -125,14 +125,13 @@ class Evidence:
 
     told: float
     """cosine of the question with what the article tells: mean of title with symptom, and of all of it"""
-    printed: float
-    """cosine with the issue's error lines"""
     asked: float
     """cosine with how people ask: mean of the nearest way and of all of them together"""
     words: float
-    """BM25 of all that was pasted, of which so much is enough"""
+    """BM25 of all that was pasted; from some nine telling words on it is 1"""
     ahead: float
-    """how far that lies ahead of every other issue's (above 1/2) or behind the best one's (below)"""
+    """of a pasted error, for long logs have more words than that: how far its BM25 lies ahead of every other issue's
+    (above 1/2) or behind the best one's (below); 0 for a description"""
     covered: float
     """the share of the question's information, frames left out, that the issue's terms cover"""
     repeated: float
@@ -142,8 +141,8 @@ class Evidence:
 
     @property
     def dense(self) -> float:
-        """The best of its cosines."""
-        return max(self.told, self.printed, self.asked)
+        """The better of its cosines."""
+        return max(self.told, self.asked)
 
 
 @dataclass(frozen=True, slots=True)

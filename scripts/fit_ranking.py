@@ -171,7 +171,7 @@ def ablation(asked: list[Asked], articles: Path) -> dict[str, list[Judgement]]:
     found["pasted and described apart"] = cross_validated([replace(one, pasted=True) for one in asked])
     with tempfile.TemporaryDirectory() as folder:
         for path in articles.glob("*/*.md"):
-            text = re.sub(r"^### (?:Asked as|常见问法)\n.*?(?=^#|\Z)", "", path.read_text("utf-8"), flags=re.M | re.S)
+            text = re.sub(r"^##+ (?:Asked as|常见问法)\n.*?(?=^#|\Z)", "", path.read_text("utf-8"), flags=re.M | re.S)
             copy = Path(folder, path.parent.name, path.name)
             copy.parent.mkdir(exist_ok=True)
             copy.write_text(text, "utf-8")
