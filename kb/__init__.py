@@ -23,16 +23,22 @@ if TYPE_CHECKING:
     from kb.records import Hit as Hit
     from kb.records import IssueRecord as IssueRecord
     from kb.records import SearchResult as SearchResult
+    from kb.scan import Finding as Finding
+    from kb.scan import Scanner as Scanner
+    from kb.scan import ScanReport as ScanReport
     from kb.search import KnowledgeBase as KnowledgeBase
 
 __version__ = "0.1.0"
 __all__ = [
     "Article",
     "BuildReport",
+    "Finding",
     "Hit",
     "IssueRecord",
     "KbError",
     "KnowledgeBase",
+    "ScanReport",
+    "Scanner",
     "SearchResult",
     "__version__",
     "build",
@@ -41,10 +47,13 @@ __all__ = [
 _HOMES = {
     "Article": "kb.records",
     "BuildReport": "kb.build",
+    "Finding": "kb.scan",
     "Hit": "kb.records",
     "IssueRecord": "kb.records",
     "KbError": "kb.errors",
     "KnowledgeBase": "kb.search",
+    "ScanReport": "kb.scan",
+    "Scanner": "kb.scan",
     "SearchResult": "kb.records",
     "build": "kb.build",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import kb
 from kb import ranking
-from kb.arrays import Array
+from kb.answer import Snapshot
 from kb.encoders import Encoder, open_encoder, probe
 from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMismatch, IndexMissing, QueryError
-from kb.evidence import weigh
+from kb.follow import Follower, seen
 from kb.locate import Location, is_fresh, locate
-from kb.records import Evidence, Hit, IssueRecord, Lang, Query, SearchResult
-from kb.signature import mask, read
+from kb.records import IssueRecord, Lang, SearchResult
+from kb.signature import read
 from kb.store_faiss import FaissStore
 
 if TYPE_CHECKING:
@@ -28,22 +29,23 @@ if TYPE_CHECKING:
 __all__ = ["MAX_K", "KnowledgeBase"]
 
 MAX_K = 100
-_MAX_KEPT = 10_000  # records whose error lines are kept as terms
-_MATCHED_TERMS = 5
-_TELLING = 0.3  # of the term that tells most: what tells less is not named
 _PROBE_COSINE = 0.999
 
 
 class KnowledgeBase:
-    """An open index and its encoder. Immutable once open, and safe to share between threads."""
+    """An open index and its encoder, safe to share between threads.
+
+    A base opened from a folder moves to a new snapshot within a second or two of its being published, between two
+    calls and never within one. While the folder holds none that can be used, the last one stays in service.
+    """
 
     def __init__(self, store: Store, encoder: Encoder) -> None:
         """Raises IndexMismatch when `encoder` is not the one that made the index."""
-        self._store = store
-        self._encoder = encoder
-        self._errors: dict[int, list[list[str]]] = {}
-        self._where = ""
         _require_same(store, encoder)
+        self._opened = Snapshot(store, encoder)
+        self._follower: Follower[Snapshot] | None = None
+        self._scanner: tuple[Snapshot, kb.Scanner] | None = None
+        self._where = ""
 
     @classmethod
     def open(cls, index: str | Path | None = None, *, encoder: Encoder | str | None = None) -> KnowledgeBase:
@@ -53,6 +55,7 @@ class KnowledgeBase:
         Raises IndexMissing, IndexCorrupt, IndexMismatch, EncoderUnavailable.
         """
         place = locate(index)
+        state = seen(place.index)
         store = _opened(place)
         made_by = store.manifest.get("encoder", {}).get("name")
         try:
@@ -63,6 +66,8 @@ class KnowledgeBase:
             ) from None
         base = cls(store, engine)
         base._where = str(place.articles or place.index)
+        if store.folder == place.index:  # not one that lies in a temporary folder and is gone already
+            base._follower = Follower(base._opened, place.index, state, lambda: _reopened(place.index, engine))
         return base
 
     @staticmethod
@@ -88,9 +93,23 @@ class KnowledgeBase:
         self.close()
 
     def close(self) -> None:
-        close = getattr(self._store, "close", None)
+        self._opened, self._follower = self._now, None
+        close = getattr(self._opened.store, "close", None)
         if close is not None:
             close()
+
+    @property
+    def _now(self) -> Snapshot:
+        follower = self._follower
+        return self._opened if follower is None else follower.newest
+
+    @property
+    def _store(self) -> Store:
+        return self._now.store
+
+    @property
+    def _encoder(self) -> Encoder:
+        return self._now.encoder
 
     @property
     def snapshot(self) -> str:
@@ -108,7 +127,8 @@ class KnowledgeBase:
 
     def records(self) -> list[IssueRecord]:
         """Every issue in each language it is told in, in the index's order."""
-        return self._store.records(range(self._store.size))
+        store = self._store
+        return store.records(range(store.size))
 
     def projects(self) -> list[tuple[str, int]]:
         """Every project with how many issues it has; most first, then by name."""
@@ -157,78 +177,41 @@ class KnowledgeBase:
         if not 0 <= min_confidence <= 1:
             raise QueryError(f"min_confidence is {min_confidence}, it can be 0 to 1")
         query = read(text)
-        rows = self._store.rows(lang=lang, project=project)
-        if rows is not None and not len(rows) and not self._knows(project):
-            known = ", ".join(self._store.manifest["projects"][:20])
+        now = self._now
+        store = now.store
+        rows = store.rows(lang=lang, project=project)
+        if rows is not None and not len(rows) and not _knows(store, project):
+            known = ", ".join(store.manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
-        hits = self._hits(query, k, rows, lang)
+        hits = now.hits(query, k, rows, lang)
         answered = bool(hits) and hits[0].confidence >= min_confidence
         took_ms = (time.perf_counter() - started) * 1000
-        folder = self._store.manifest.get("folder", "articles")
-        return SearchResult(query, answered, tuple(hits), self.snapshot, folder, took_ms)
+        folder = store.manifest.get("folder", "articles")
+        return SearchResult(query, answered, tuple(hits), store.snapshot, folder, took_ms)
 
-    def _knows(self, project: str | None) -> bool:
-        rows = self._store.rows(project=project)
-        return rows is None or len(rows) > 0
-
-    def _hits(self, query: Query, k: int, rows: Array | None, lang: Lang | None) -> list[Hit]:
-        store, pasted = self._store, bool(query.signatures)
-        found = weigh(store, self._encoder, query, rows, k, self._error_terms)
-        scores = ranking.scores(found.evidence, pasted=pasted)
-        order = np.lexsort((found.rows, -scores))
-        evidence, scores, rows_ = found.evidence[order], scores[order], found.rows[order]
-        confidences = ranking.confidences(evidence, scores, pasted=pasted, chinese=query.lang == "zh")
-        chosen = rows_[:k].tolist()
-        shown = store.records([store.telling(row, lang or query.lang) for row in chosen])
-        matched = self._matched(query, chosen, shown, found.terms)
-        return [
-            Hit(
-                rank=rank + 1,
-                issue=record.issue,
-                record=record,
-                score=float(scores[rank]),
-                confidence=float(confidences[rank]),
-                evidence=Evidence(*evidence[rank].tolist()),
-                matched=matched[rank],
-            )
-            for rank, record in enumerate(shown)
-        ]
-
-    def _error_terms(self, row: int) -> list[list[str]]:
-        """The error lines of a record as masked terms; kept, for the same few records are near to many questions."""
-        found = self._errors.get(row)
-        if found is None:
-            if len(self._errors) >= _MAX_KEPT:
-                self._errors.clear()
-            errors = self._store.records([row])[0].errors
-            found = self._errors[row] = [self._store.tokenise(mask(line)) for line in errors]
-        return found
-
-    def _matched(
-        self, query: Query, rows: Sequence[int], records: Sequence[IssueRecord], terms: Sequence[str]
-    ) -> list[tuple[str, ...]]:
-        """For each row: the error lines of its issue that the question repeats, then the shared terms that tell
-        most."""
-        asked = _flat("\n".join((*query.signatures, query.prose)))
-        matched = []
-        for record, weight in zip(records, self._store.weights(terms, rows), strict=True):
-            whole: list[str] = []
-            said = ""
-            for line in sorted(record.errors, key=len, reverse=True):
-                words = _flat(line)
-                if len(words) > 2 and words in asked and words not in said:
-                    whole.append(line)
-                    said += words
-            least = max(_TELLING * float(weight.max(initial=0)), 1e-6)
-            order = [i for i in np.argsort(-weight, kind="stable").tolist() if weight[i] >= least]
-            shared = [terms[i] for i in order if not (terms[i].isdigit() or terms[i] in said)]
-            matched.append((*whole[:2], *shared[:_MATCHED_TERMS]))
-        return matched
+    def scan(
+        self, lines: Iterable[str] | Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False
+    ) -> kb.ScanReport:
+        """Every known issue in a log, told in `lang` or in the log's language: an open file, or any lines with or
+        without their line ends (bytes are taken as they come, in pieces of any size). With `warnings` also those a
+        program warned of."""
+        now, kept = self._now, self._scanner
+        if kept is None or kept[0] is not now:
+            kept = self._scanner = now, kb.Scanner(self)
+        pieces = [lines] if isinstance(lines, str | bytes) else lines
+        return kept[1].scan(map(_bytes_of, pieces), lang=lang, warnings=warnings)
 
 
-def _flat(text: str) -> str:
-    """The words of a text in small letters, one space before and behind each."""
-    return f" {' '.join(text.casefold().split())} "
+def _knows(store: Store, project: str | None) -> bool:
+    rows = store.rows(project=project)
+    return rows is None or len(rows) > 0
+
+
+def _bytes_of(line: str | bytes) -> bytes:
+    """Text gets the line end that it lacks; bytes may be any piece of a log."""
+    if isinstance(line, bytes):
+        return line
+    return line.encode("utf-8", "replace") + (b"" if line.endswith("\n") else b"\n")
 
 
 def _opened(place: Location) -> FaissStore:
@@ -247,6 +230,13 @@ def _opened(place: Location) -> FaissStore:
 
     with renewed(place) as folder:
         return FaissStore(folder)
+
+
+def _reopened(folder: Path, encoder: Encoder) -> Snapshot:
+    """Raises as opening does, and IndexMismatch."""
+    store = FaissStore(folder)
+    _require_same(store, encoder)
+    return Snapshot(store, encoder)
 
 
 def _require_same(store: Store, encoder: Encoder) -> None:
