@@ -1,0 +1,61 @@
+"""Whoever asks gets one answer: ten questions through every door, each compared with the command line's answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kb import KnowledgeBase
+from kb.cli import cli
+
+Answer = tuple[bool, str]
+"""whether it was answered, and the first issue's id"""
+
+SEEDS = ("q02", "q04", "q07", "q11", "q16", "q21", "q29", "q31", "q36", "q40")
+CASES = [json.loads(line) for line in (Path(__file__).parent / "cases/questions.jsonl").open(encoding="utf-8")]
+QUESTIONS = {case["id"]: case["query"] for case in CASES if case["id"] in SEEDS}
+
+
+@cache
+def by_command(index: Path, question: str) -> Answer:
+    told = CliRunner().invoke(cli, ["search", "--json", "--index", str(index), "-"], input=question)
+    return first(json.loads(told.stdout))
+
+
+def by_python(index: Path, question: str) -> Answer:
+    with KnowledgeBase.open(index) as base:
+        return first(base.search(question).as_dict())
+
+
+def by_mcp(index: Path, question: str) -> Answer:
+    pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
+    from mcp import Client
+
+    from kb.mcp_server import make_server
+
+    async def ask() -> Any:
+        async with Client(make_server(index)) as client:
+            return (await client.call_tool("search_issues", {"query": question})).structured_content
+
+    return first(asyncio.run(ask()))
+
+
+def first(answer: Any) -> Answer:
+    """Of the public JSON form."""
+    return answer["answered"], answer["results"][0]["issue"]
+
+
+DOORS: dict[str, Callable[[Path, str], Answer]] = {"python": by_python, "mcp": by_mcp}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_gives_the_command_lines_answer(door: str, seed: str, index: Path) -> None:
+    assert DOORS[door](index, QUESTIONS[seed]) == by_command(index, QUESTIONS[seed])
