@@ -19,7 +19,7 @@ Answer = tuple[bool, str]
 """whether it was answered, and the first issue's id"""
 
 SEEDS = ("q02", "q04", "q07", "q11", "q16", "q21", "q29", "q31", "q36", "q40")
-CASES = [json.loads(line) for line in (Path(__file__).parent / "cases/questions.jsonl").open(encoding="utf-8")]
+CASES = map(json.loads, (Path(__file__).parent / "cases/questions.jsonl").read_text("utf-8").splitlines())
 QUESTIONS = {case["id"]: case["query"] for case in CASES if case["id"] in SEEDS}
 
 
