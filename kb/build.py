@@ -23,7 +23,7 @@ import numpy as np
 import kb
 from kb import snapshot, store_faiss
 from kb.arrays import Array
-from kb.articles import MAX_BYTES, parse
+from kb.articles import MAX_BYTES, is_draft, parse
 from kb.bm25 import Bag, bag
 from kb.encoders import Encoder, open_encoder, probe, surprise
 from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
@@ -62,6 +62,8 @@ class BuildReport:
     """articles that cannot be read; empty unless `keep_going`"""
     without_records: tuple[str, ...]
     """articles in which no issue was found"""
+    drafts: tuple[str, ...]
+    """articles left out because their front matter says `status: draft`"""
     took_s: float
 
 
@@ -156,9 +158,10 @@ def build(
     *,
     encoder: Encoder | str | None = None,
     keep_going: bool = False,
+    drafts: bool = False,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Publishes an index of the articles below `articles` in the folder `index`.
+    """Publishes an index of the articles below `articles` in the folder `index`, without `drafts` unless asked for.
 
     Raises BuildFailed naming every article that cannot be read (unless `keep_going`), IndexBusy, IndexWriteFailed,
     EncoderUnavailable. Whatever is raised, the old index stays as it was.
@@ -172,11 +175,14 @@ def build(
         shas: dict[str, str] = {}
         fresh: list[Article] = []
         bad: list[ArticleError] = []
+        left: list[str] = []
         for number, path in enumerate(paths):
             try:
                 data = read_article(articles, path)
                 shas[path] = hashlib.sha256(data).hexdigest()
-                if path in old.parts and old.shas[path] == shas[path]:
+                if not drafts and is_draft(data):
+                    left.append(path)
+                elif path in old.parts and old.shas[path] == shas[path]:
                     parts[path] = old.parts[path]
                 else:
                     fresh.append(parse(data, path=path))
@@ -201,10 +207,11 @@ def build(
         issues=len({record.issue for record in batch.records}),
         records=len(batch.records),
         parsed=len(fresh),
-        removed=len(set(old.shas) - set(paths)),
+        removed=len(set(old.shas) - (set(paths) - set(left))),
         skipped=tuple(skipped),
         bad=tuple(bad),
         without_records=tuple(path for path in kept if not parts[path].records),
+        drafts=tuple(left),
         took_s=time.perf_counter() - started,
     )
 

@@ -95,6 +95,8 @@ class Article:
     title: str
     records: tuple[IssueRecord, ...]
     remarks: tuple[Remark, ...]
+    draft: bool
+    """its front matter says `status: draft`: to be reviewed before it is served"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from kb.articles import parse
+from kb.articles import is_draft, parse
 from kb.build import read_articles, scan
 from kb.errors import ArticleError
 from kb.records import Article, IssueRecord, Lang
 from kb.scaffold import PLACEHOLDER
 from kb.text import HAN, HAN_CHAR
 
-__all__ = ["Finding", "Tally", "review", "tally"]
+__all__ = ["WAITS", "Finding", "Tally", "review", "tally"]
+
+WAITS = "is a draft; once it is reviewed, take `status: draft` out"
+"""the finding by which drafts are counted"""
 
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,}|~{3,})")
 _STEP = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、]|\|)|`|^[ \t]*~~~|https?://", re.MULTILINE)
@@ -75,7 +78,9 @@ class _Folder:
                 self.articles.append((parse(data, path=path), data.decode("utf-8-sig", "replace")))
             except ArticleError as error:
                 self.unread.add(path)
-                self.findings.append(Finding(path, error.line, "error", error.message))
+                draft = isinstance(data, bytes) and is_draft(data)
+                self.findings.append(Finding(path, error.line, "warning" if draft else "error", error.message))
+        self.articles.sort(key=lambda pair: pair[0].draft)  # of two that clash, the draft is the one to mend
 
     @property
     def records(self) -> list[IssueRecord]:
@@ -83,14 +88,15 @@ class _Folder:
 
 
 def review(folder: Path) -> list[Finding]:
-    """What is wrong with the articles below `folder`, by path and line."""
+    """What is wrong with the articles below `folder`, by path and line; of a draft, which nobody is served, nothing is
+    an error yet."""
     here = _Folder(folder)
     findings = here.findings
     twins: dict[str, dict[Lang, Article]] = defaultdict(dict)
     told: dict[str, str] = {}
     unfinished: set[str] = set()
     for article, text in here.articles:
-        twins[article.slug][article.lang] = article
+        twins[article.slug].setdefault(article.lang, article)
         left = list(_left_to_write(article.path, text))
         unfinished |= {finding.path for finding in left}
         findings += [*left, *_within(article)]
@@ -103,9 +109,13 @@ def review(folder: Path) -> list[Finding]:
         findings += _links(article, text, known, twins)
     unread = {PurePosixPath(path).stem for path in here.unread}
     for slug in sorted(twins.keys() - unread):
-        findings += _between(slug, twins[slug])
+        if len({article.draft for article in twins[slug].values()}) == 1:
+            findings += _between(slug, twins[slug])
     findings += _spellings(here.records)
     findings += _alike([record for record in here.records if record.source.path not in unfinished])
+    drafts = {article.path for article, _ in here.articles if article.draft}
+    findings = [replace(f, level="warning") if f.path in drafts else f for f in findings]
+    findings += [Finding(path, None, "warning", WAITS) for path in drafts]
     return sorted(findings, key=lambda f: (f.path, f.line or 0))
 
 

@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 from ..records import Article
+from .frontmatter import is_draft
 from .reading import REMARK_KINDS, parse
 from .source import MAX_BYTES
 
-__all__ = ["MAX_BYTES", "REMARK_KINDS", "Article", "parse"]
+__all__ = ["MAX_BYTES", "REMARK_KINDS", "Article", "is_draft", "parse"]

@@ -47,7 +47,7 @@ def parse(data: bytes, *, path: str) -> Article:
         _record(draft, slug=slug, number=n, lang=lang, path=path, front=front, project=draft.project or project)
         for n, draft in enumerate(drafts, 1)
     )
-    return Article(path, slug, lang, title, records, tuple(remarks))
+    return Article(path, slug, lang, title, records, tuple(remarks), front.draft)
 
 
 def _lang(path: str, front: FrontMatter, lines: Sequence[Line]) -> Lang:

@@ -33,8 +33,11 @@ __all__ = ["build", "check", "completion", "new", "parse"]
     help="A sentence-transformers model by name or folder (needs kb-issues[transformers]). Default: kb's own.",
 )
 @click.option("--keep-going", is_flag=True, help="Leave out articles that cannot be read, instead of stopping.")
+@click.option("--drafts", is_flag=True, help="Also the articles whose front matter says `status: draft`.")
 @json_option
-def build(articles: Path | None, index: Path | None, encoder: str | None, keep_going: bool, as_json: bool) -> None:
+def build(
+    articles: Path | None, index: Path | None, encoder: str | None, keep_going: bool, drafts: bool, as_json: bool
+) -> None:
     """Make or renew the index of a folder of articles. Unchanged articles are neither parsed nor encoded again.
 
     \b
@@ -53,7 +56,9 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
     found = stamp(articles)  # before the build: what is written to meanwhile is newer than the index
     try:
         with Progress(sys.stderr.isatty()) as progress:
-            report = build_index(articles, target, encoder=encoder, keep_going=keep_going, progress=progress)
+            report = build_index(
+                articles, target, encoder=encoder, keep_going=keep_going, drafts=drafts, progress=progress
+            )
     except BuildFailed as failed:
         for error in failed.bad:
             complain(error)
@@ -65,6 +70,8 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
         click.echo(f"kb: skipped {plain(skipped.path)}: {skipped.reason}", err=True)
     for path in report.without_records:
         click.echo(f"kb: no issue found in {plain(path)}; see `kb parse --explain`", err=True)
+    if report.drafts:
+        click.echo(f"kb: {_counted(len(report.drafts), 'draft')} left out; --drafts takes them in", err=True)
     if as_json:
         print_json(
             {
@@ -77,6 +84,7 @@ def build(articles: Path | None, index: Path | None, encoder: str | None, keep_g
                 "bad": [str(error) for error in report.bad],
                 "skipped": [{"path": s.path, "reason": s.reason} for s in report.skipped],
                 "without_records": list(report.without_records),
+                "drafts": list(report.drafts),
                 "took_s": round(report.took_s, 3),
             }
         )
@@ -112,11 +120,14 @@ def parse(path: Path, explain: bool, as_json: bool) -> None:
         article = parse_article(read_article(root, inside), path=inside)
     if as_json and explain:
         remarks = [{"line": r.line, "kind": r.kind, "text": r.text} for r in article.remarks]
-        print_json({"records": [record.as_dict() for record in article.records], "remarks": remarks})
+        records = [record.as_dict() for record in article.records]
+        print_json({"draft": article.draft, "records": records, "remarks": remarks})
     elif as_json:
         print_json([record.as_dict() for record in article.records])
     else:
         screen().article(article, explain=explain)
+        if article.draft:
+            click.echo("kb: a draft, which `kb build` leaves out until `status: draft` is taken out", err=True)
 
 
 @click.command()
@@ -171,7 +182,7 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
     gc.enable()
     from kb.check import check_index
     from kb.locate import locate, own_articles
-    from kb.review import review
+    from kb.review import WAITS, review
 
     folder = articles or (None if index else own_articles())
     if stats:
@@ -191,6 +202,8 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
         for f in findings:
             where = plain(f.path) + (f":{f.line}" if f.line else "")
             click.echo(f"{where}: {f.level}: {plain(f.message)}")
+    if drafts := sum(f.message == WAITS for f in findings):
+        click.echo(f"{_counted(drafts, 'draft')} waiting for review", err=True)
     errors = sum(f.level == "error" for f in findings)
     click.echo(f"{_counted(errors, 'error')}, {_counted(len(findings) - errors, 'warning')}", err=True)
     sys.exit(ArticleError.exit_code if errors or (strict and findings) else 0)
