@@ -30,11 +30,11 @@ __all__ = ["Outcome", "Tail", "leave", "run"]
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells count
 TAIL_BYTES = 256 << 10
 EARLY_PIECES, EARLY_BYTES = 16, 2048  # of what spoke of failure before the tail
-CHUNK = 1 << 18
+CHUNK = 1 << 16
 PIPE_BYTES = 1 << 20  # the largest that Linux gives anybody
 QUIET_S = 0.3  # after the child's end: so long may nothing come before whoever still holds the pipe is left alone
 
-_FAILURES = (b"Traceback", b"rror:", b"FATAL")  # each costs a second per gigabyte
+_FAILURES = (b"Traceback", b"rror:", b"FATAL")
 
 
 class Tail:
@@ -58,7 +58,8 @@ class Tail:
                 self._kept -= len(self._chunks.popleft())
 
     def _note_failures(self, data: bytes) -> None:
-        found = min((at for word in _FAILURES if (at := data.find(word)) >= 0), default=None)
+        words = _FAILURES if len(data) < CHUNK else _FAILURES[:1]  # a flood: each takes a second per gigabyte
+        found = min((at for word in words if (at := data.find(word)) >= 0), default=None)
         if found is not None:
             start = data.rfind(b"\n", max(0, found - EARLY_BYTES), found) + 1 or max(0, found - EARLY_BYTES)
             self._early.append((self._size + start, data[start : found + EARLY_BYTES]))

@@ -376,7 +376,7 @@ def test_the_child_starts_before_anything_heavy_is_loaded() -> None:
 def test_the_tail_is_bounded_and_remembers_the_first_failures(size: int) -> None:
     tail = Tail()
     healthy = b"step 1 loss 2.31\n" * (60_000 if size > 1 else 5_000)
-    said = b"start\nRuntimeError: first\n" + healthy + b"\nlast"
+    said = b"start\nTraceback (most recent call last):\nRuntimeError: first\n" + healthy + b"\nlast"
     for at in range(0, len(said), size):
         tail.add(said[at : at + size])
     kept = tail.read()
