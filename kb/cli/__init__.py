@@ -36,6 +36,7 @@ _COMMANDS = {
     "new": ("make", "new"),
     "check": ("make", "check"),
     "eval": ("measure", "evaluate"),
+    "serve": ("serve", "serve"),
     "mcp": ("mcp", "mcp"),
     "completion": ("make", "completion"),
 }

@@ -1,0 +1,85 @@
+"""Here is an application; let it be asked over a socket, by clients that may be slow on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from kb.server.guards import App
+
+__all__ = ["serve"]
+
+# A person's browser needs a fraction of a second; who needs longer holds a place that others want.
+HEAD_S = 10.0  # for request line and headers
+READ_S = 20.0  # for taking the answer
+IDLE_S = 15  # between two requests
+STOP_S = 2  # for what is under way at the end
+MAX_HEAD_BYTES = 16 << 10
+MAX_CONNECTIONS = 500
+
+
+class _Impatient(H11Protocol):
+    """uvicorn's own protocol waits for ever for the rest of a request's headers, and for a client to read on."""
+
+    _head: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._head = self.loop.call_later(HEAD_S, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        under_way = self.cycle is not None and not self.cycle.response_complete
+        if under_way and self._head is not None:
+            self._head.cancel()
+            self._head = None
+        elif not under_way and self._head is None:
+            self._head = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(READ_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._head is not None:
+            self._head.cancel()
+
+
+def serve(app: App, host: str, port: int, *, ready: Callable[[int], None]) -> None:
+    """Until SIGINT or SIGTERM. `port` 0 takes a free one; `ready` is told which. Raises OSError when it cannot be
+    had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family, backlog=256) as listening:
+        config = uvicorn.Config(
+            app,
+            http=_Impatient,
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            access_log=False,  # it would print what people ask
+            log_level="error",
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=IDLE_S,
+            timeout_graceful_shutdown=STOP_S,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+            limit_concurrency=MAX_CONNECTIONS,
+        )
+        gc.enable()
+        gc.freeze()  # the base stays; only what requests leave behind is looked through
+        ready(listening.getsockname()[1])
+        uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,34 @@
+"""Here are the files of the page, as they are sent: read once, and found by name in a dictionary, never in a folder."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files as resources
+
+__all__ = ["File", "files"]
+
+_FILES = {
+    "/": ("kb.html", "text/html"),
+    "/kb.css": ("kb.css", "text/css"),
+    "/kb.js": ("kb.js", "text/javascript"),
+    "/parts.js": ("parts.js", "text/javascript"),
+    "/words.js": ("words.js", "text/javascript"),
+    "/kb.svg": ("kb.svg", "image/svg+xml"),
+}
+
+
+@dataclass(frozen=True)
+class File:
+    body: bytes
+    media_type: str
+    etag: str
+
+
+def files() -> dict[str, File]:
+    """By the path at which each is served."""
+    found = {}
+    for path, (name, media_type) in _FILES.items():
+        body = resources(__name__).joinpath(name).read_bytes()
+        found[path] = File(body, media_type, f'"{hashlib.sha256(body).hexdigest()[:16]}"')
+    return found
