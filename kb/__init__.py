@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from kb.build import BuildReport as BuildReport
     from kb.build import build as build
     from kb.errors import KbError as KbError
+    from kb.hooks.excepthook import install_excepthook as install_excepthook
+    from kb.hooks.excepthook import uninstall_excepthook as uninstall_excepthook
+    from kb.hooks.ipython import load_ipython_extension as load_ipython_extension
+    from kb.hooks.ipython import unload_ipython_extension as unload_ipython_extension
+    from kb.hooks.logs import KbHandler as KbHandler
     from kb.records import Article as Article
     from kb.records import Hit as Hit
     from kb.records import IssueRecord as IssueRecord
@@ -36,12 +41,17 @@ __all__ = [
     "Hit",
     "IssueRecord",
     "KbError",
+    "KbHandler",
     "KnowledgeBase",
     "ScanReport",
     "Scanner",
     "SearchResult",
     "__version__",
     "build",
+    "install_excepthook",
+    "load_ipython_extension",
+    "uninstall_excepthook",
+    "unload_ipython_extension",
 ]
 
 _HOMES = {
@@ -51,11 +61,16 @@ _HOMES = {
     "Hit": "kb.records",
     "IssueRecord": "kb.records",
     "KbError": "kb.errors",
+    "KbHandler": "kb.hooks.logs",
     "KnowledgeBase": "kb.search",
     "ScanReport": "kb.scan",
     "Scanner": "kb.scan",
     "SearchResult": "kb.records",
     "build": "kb.build",
+    "install_excepthook": "kb.hooks.excepthook",
+    "load_ipython_extension": "kb.hooks.ipython",
+    "uninstall_excepthook": "kb.hooks.excepthook",
+    "unload_ipython_extension": "kb.hooks.ipython",
 }
 
 

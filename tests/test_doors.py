@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from kb import KnowledgeBase
 from kb.cli import cli
+from kb.guard import Guard
 
 Answer = tuple[bool, str]
 """whether it was answered, and the first issue's id"""
@@ -47,12 +48,19 @@ def by_mcp(index: Path, question: str) -> Answer:
     return first(asyncio.run(ask()))
 
 
+def by_hint(index: Path, question: str) -> Answer:
+    """The way of excepthook, log handler, IPython and pytest."""
+    result = Guard(index).ask_in_time(lambda: question, seconds=60)
+    assert result is not None
+    return first(result.as_dict())
+
+
 def first(answer: Any) -> Answer:
     """Of the public JSON form."""
     return answer["answered"], answer["results"][0]["issue"]
 
 
-DOORS: dict[str, Callable[[Path, str], Answer]] = {"python": by_python, "mcp": by_mcp}
+DOORS: dict[str, Callable[[Path, str], Answer]] = {"python": by_python, "hint": by_hint, "mcp": by_mcp}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,0 +1,73 @@
+"""Here is an IPython shell or a notebook's kernel; `%load_ext kb` gives it `%kb`, `%%kb` and a hint after a cell that
+failed.
+
+    %kb pop from an empty deque     the known issue, as `kb search` shows it
+    %kb                             the same for the last exception
+    %%kb                            and for a log pasted below
+
+IPython's own traceback is printed before and stays as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kb.guard import Guard, note
+from kb.hooks.hint import hint, is_failure, question
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
+__all__ = ["load_ipython_extension", "unload_ipython_extension"]
+
+_guard = Guard()
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """What `%load_ext kb` calls."""
+    from IPython.core.magic import no_var_expand
+
+    unexpanded: Any = no_var_expand  # a `{` of an error message is no variable; its types are those of a method
+    shell.register_magic_function(unexpanded(_magic), "line_cell", "kb")
+    shell.events.register("post_run_cell", _after_cell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """What `%unload_ext kb` calls."""
+    shell.events.unregister("post_run_cell", _after_cell)
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("kb", None)
+
+
+def _magic(line: str, cell: str | None = None) -> None:
+    """The known issue behind an error line, a pasted log, or (with nothing) the last exception."""
+    from kb.errors import KbError
+    from kb.render import Screen
+    from kb.search import KnowledgeBase
+
+    text = "\n".join(part for part in (line, cell) if part and part.strip())
+    last = getattr(sys, "last_value", None)
+    if not text and last is not None:
+        text = question(last)
+    try:
+        with KnowledgeBase.open() as base:
+            Screen(colour=False).result(base.search(text), size=base.size, where=base.where)
+    except KbError as error:
+        _say("\n    ".join(part for part in (f"kb: {error}", error.hint) if part))
+
+
+def _after_cell(result: ExecutionResult) -> None:
+    try:
+        error: Any = result.error_in_exec
+        if is_failure(error):
+            found = _guard.ask_in_time(lambda: question(error))
+            if found is not None and found.answered:
+                _say(hint(found.hits[0]))
+    except Exception as wrong:
+        note("no hint", wrong)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

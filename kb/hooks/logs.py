@@ -1,0 +1,136 @@
+"""Here is a log record of an error; a little later, and seldom, the logger "kb" says which known issue it is.
+
+The thread that logs only puts the record aside: a thread of ours, a daemon, asks the base and logs what it finds, so
+that it goes wherever the program's log goes. When it cannot keep up, records are left out.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, NamedTuple
+
+from kb.guard import MAKING_S, PATIENCE_S, Guard, Ration
+from kb.hooks.hint import hint, is_failure, question
+
+if TYPE_CHECKING:
+    from kb.records import Lang
+
+__all__ = ["KbHandler"]
+
+MAX_WAITING = 16
+MAX_SEEN = 1000
+MAX_KEY, MAX_MESSAGE = 300, 1 << 16  # characters
+_DIGITS = re.compile(r"\d+")
+_OWN = "kb"
+
+
+class _Failure(NamedTuple):
+    message: str
+    error: BaseException | None
+
+    def question(self) -> str:
+        return self.message if self.error is None else f"{self.message}\n{question(self.error)}"
+
+
+class KbHandler(logging.Handler):
+    """Explains records of `level` and above, each kind of message once and `per_minute` at most.
+
+    The explanation is a warning of the logger "kb". `index` as in `KnowledgeBase.open`.
+    """
+
+    def __init__(
+        self,
+        level: int | str = logging.ERROR,
+        *,
+        index: str | Path | None = None,
+        lang: Lang | None = None,
+        per_minute: int = 6,
+    ) -> None:
+        super().__init__(level)
+        self._guard = Guard(index, lang=lang)
+        self._ration = Ration(per_minute)
+        self._told: set[str] = set()
+        self._seen: set[tuple[str, str]] = set()
+        self._closed = False
+        self._forget()
+
+    def _forget(self) -> None:
+        """Of a parent process a child has neither the thread nor the questions."""
+        self._pid = os.getpid()
+        self._waiting: SimpleQueue[_Failure | threading.Event] = SimpleQueue()  # what it does cannot be interrupted
+        self._worker: threading.Thread | None = None
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """What kb says of itself is dropped before the handler's lock: at the end of a program `flush` holds that, and
+        waits for a thread that logs."""
+        own = record.name == _OWN or record.name.startswith(f"{_OWN}.")
+        return False if own else bool(super().handle(record))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            if self._pid != os.getpid():
+                self._forget()
+            if self._closed or self._waiting.qsize() >= MAX_WAITING:
+                return
+            error = record.exc_info[1] if record.exc_info else None
+            failure = _Failure(record.getMessage()[:MAX_MESSAGE], error if is_failure(error) else None)
+            key = _key(failure)
+            if key in self._seen or not self._ration.take():
+                return
+            if len(self._seen) >= MAX_SEEN:
+                self._seen.clear()
+            self._seen.add(key)
+            self._waiting.put(failure)
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._work, args=(self._waiting,), name="kb", daemon=True)
+                self._worker.start()
+        except Exception:  # arguments that do not fit, no more threads: the other handlers will say so
+            pass
+
+    def flush(self) -> None:
+        """Waits until what was put aside is explained, but no longer than a first question may take."""
+        if self._worker is None or self._pid != os.getpid() or not self._worker.is_alive():
+            return
+        done = threading.Event()
+        self._waiting.put(done)
+        if not done.wait(PATIENCE_S) and not (self._guard.making and done.wait(MAKING_S)):
+            self._worker = None  # it hangs: nobody waits for it again, and what it left is dropped
+            self._closed = True
+
+    def close(self) -> None:
+        self._closed = True
+        super().close()
+
+    def _work(self, waiting: SimpleQueue[_Failure | threading.Event]) -> None:
+        while True:
+            item = waiting.get()
+            if isinstance(item, threading.Event):
+                item.set()
+            else:
+                self._explain(item)
+            del item  # the frames of an exception may hold gigabytes
+
+    def _explain(self, failure: _Failure) -> None:
+        result = self._guard.ask(failure.question)
+        if result is None or not result.answered or result.hits[0].issue in self._told:
+            return
+        self._told.add(result.hits[0].issue)
+        with suppress(BaseException):  # a handler of the host that raises
+            logging.getLogger(_OWN).warning("%s", hint(result.hits[0]))
+
+
+def _key(failure: _Failure) -> tuple[str, str]:
+    """Equal for messages that differ in numbers only."""
+    error = failure.error
+    told = failure.message[:MAX_KEY]
+    try:
+        why = "" if error is None else f"{type(error).__name__}: {error}"[:MAX_KEY]
+    except Exception:
+        why = type(error).__name__
+    return _DIGITS.sub("#", told), _DIGITS.sub("#", why)
