@@ -90,8 +90,7 @@ WORDS: dict[str, dict[str, str]] = {  # of a table; what is not here is the same
         "kb, unseen": "kb（未见过的问题）",
         "without": "去掉",
         "nothing": "（都保留）",
-        "pasted": "报错",
-        "described": "描述",
+        "others": "其余",
         "answered": "作答",
         "rejected": "拒答",
         "lexical half": "词面一半",
@@ -241,15 +240,13 @@ def compared(
 def unseen(questions: Sequence[Question], articles: Path) -> tuple[Row, dict[str, dict[str, float]]]:
     """kb by numbers that were fitted without a question's issue, and the figures without each part."""
     asked = fit_ranking.ask(list(questions), articles)
-    found = fit_ranking.ablation(asked, articles)
     judged, scores = [], []
-    for one, (order, p) in zip(asked, found["nothing"], strict=True):
+    for one, (order, p) in zip(asked, fit_ranking.cross_validated(asked), strict=True):
         issues = [one.issues[n] for n in order.tolist()][:DEPTH]
         known = set(one.question.wanted) if one.known else set()
         judged.append(judge(one.question, issues, known, confidence=p, answered=False, took_ms=0.0))
         scores.append(p)
-    parts = {name: fit_ranking.shares(asked, judgements) for name, judgements in found.items()}
-    return row("unseen", judged, scores), parts
+    return row("unseen", judged, scores), fit_ranking.ablation(asked, articles)
 
 
 def report(

@@ -162,21 +162,21 @@ def cross_validated(asked: list[Asked]) -> list[Judgement]:
     return judged
 
 
-def ablation(asked: list[Asked], articles: Path) -> dict[str, list[Judgement]]:
-    """What is left out -> how the questions are judged then, all fitted anew."""
-    found = {"nothing": cross_validated(asked)}
+def ablation(asked: list[Asked], articles: Path) -> dict[str, dict[str, float]]:
+    """What is left out -> the figures without it, all fitted anew."""
+    parts = {"nothing": asked}
     for n, name in enumerate(ranking.NAMES):
         keep = np.arange(len(ranking.NAMES)) != n
-        found[name] = cross_validated([replace(one, evidence=one.evidence * keep) for one in asked])
-    found["pasted and described apart"] = cross_validated([replace(one, pasted=True) for one in asked])
+        parts[name] = [replace(one, evidence=one.evidence * keep) for one in asked]
+    parts["pasted and described apart"] = [replace(one, pasted=True) for one in asked]
     with tempfile.TemporaryDirectory() as folder:
         for path in articles.glob("*/*.md"):
             text = re.sub(r"^##+ (?:Asked as|常见问法)\n.*?(?=^#|\Z)", "", path.read_text("utf-8"), flags=re.M | re.S)
             copy = Path(folder, path.parent.name, path.name)
             copy.parent.mkdir(exist_ok=True)
             copy.write_text(text, "utf-8")
-        found["how people ask, in the articles"] = cross_validated(ask([one.question for one in asked], Path(folder)))
-    return found
+        parts["how people ask, in the articles"] = ask([one.question for one in asked], Path(folder))
+    return {name: shares(part, cross_validated(part)) for name, part in parts.items()}
 
 
 def shares(asked: list[Asked], judged: list[Judgement]) -> dict[str, float]:
@@ -188,8 +188,8 @@ def shares(asked: list[Asked], judged: list[Judgement]) -> dict[str, float]:
     known = [(one, right, answered) for one, right, answered in both if one.known]
     return {
         "recall@1": float(np.mean([right for _, right, _ in known])),
-        "pasted": float(np.mean([right for one, right, _ in known if one.pasted])),
-        "described": float(np.mean([right for one, right, _ in known if not one.pasted])),
+        "others": float(np.mean([right for one, right, _ in known if one.question.kind != "description"])),
+        "description": float(np.mean([right for one, right, _ in known if one.question.kind == "description"])),
         "answered": float(np.mean([answered for _, _, answered in known])),
         "rejected": float(np.mean([not answered for one, _, answered in both if not one.known])),
     }
@@ -243,9 +243,8 @@ def main() -> int:
     asked = ask(questions, args.articles)
     report(asked, cross_validated(asked), misses=args.misses)
     if args.ablate:
-        for name, judged in ablation(asked, args.articles).items():
-            figures = "  ".join(f"{key} {value:.3f}" for key, value in shares(asked, judged).items())
-            print(f"without {name:34}{figures}")
+        for name, figures in ablation(asked, args.articles).items():
+            print(f"without {name:34}{'  '.join(f'{key} {value:.3f}' for key, value in figures.items())}")
     text = written(*(fit([one for one in asked if one.pasted == pasted]) for pasted in (True, False)))
     print(f"\n# in the order of {', '.join(ranking.NAMES)}:\n{text}", end="")
     if args.write:
