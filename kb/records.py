@@ -110,7 +110,7 @@ class Query:
     prose: str
     """what is neither error line nor frame nor progress; of a single line, the line"""
     context: str
-    """files, functions and source lines of a traceback, one a line"""
+    """files, functions and source lines of a traceback, and what a launcher says around it; one a line"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,8 @@ def _read_log(text: str, lines: list[str]) -> Query:
             prose.setdefault(mask(line), line.strip())
     signatures = tuple(reversed((errors or around).values()))[:MAX_SIGNATURES]
     words = "\n".join(prose.values())
-    return Query(text, _lang(words), signatures, words, "\n".join(context.values()))
+    frames = [*context.values(), *(around.values() if errors else ())]
+    return Query(text, _lang(words), signatures, words, "\n".join(frames))
 
 
 def _lang(words: str) -> Lang:
