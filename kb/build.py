@@ -76,7 +76,7 @@ class BuildFailed(ArticleError):
             path=folder,
             hint="mend them, or build without them: kb build --keep-going",
         )
-        self.bad = tuple(bad)
+        self.bad: tuple[ArticleError, ...] = tuple(bad)
 
 
 def scan(folder: Path) -> tuple[list[str], list[Skipped]]:

@@ -40,7 +40,7 @@ class KbError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.path = None if path is None else str(path)
+        self.path: str | None = None if path is None else str(path)
         self.line = line
         self.hint = hint
 

@@ -35,7 +35,7 @@ class Guard:
         self._lang = lang
         self._worker: threading.Thread | None = None
         self._is_open = False
-        self.making = False
+        self.making: bool = False
         """is an index being made before the first answer?"""
 
     def ask(self, question: Callable[[], str]) -> SearchResult | None:

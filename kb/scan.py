@@ -117,8 +117,10 @@ class Scanner:
         self.tellings: dict[str, dict[str, IssueRecord]] = {}
         for record in base.records():
             self.tellings.setdefault(record.issue, {})[record.lang] = record
-        self.wanted = {issue for issue, told in self.tellings.items() if project is None or _is_about(told, project)}
-        self.marks = Marks([record for told in self.tellings.values() for record in told.values()])
+        self.wanted: set[str] = {
+            issue for issue, told in self.tellings.items() if project is None or _is_about(told, project)
+        }
+        self.marks: Marks = Marks([record for told in self.tellings.values() for record in told.values()])
         # The Latin words that a line with a mark must hold, by one of them; of a mark without any, a Chinese character.
         self.needs: dict[bytes, list[frozenset[bytes]]] = {}
         others = set()
@@ -130,8 +132,8 @@ class Scanner:
                 others.add(mark.anchor)
         for anchor, needs in self.needs.items():
             self.needs[anchor] = [one for one in set(needs) if not any(other < one for other in needs)]
-        self.anchors = frozenset(self.needs)
-        self.others = re.compile(f"[{''.join(sorted(others))}]") if others else None
+        self.anchors: frozenset[bytes] = frozenset(self.needs)
+        self.others: re.Pattern[str] | None = re.compile(f"[{''.join(sorted(others))}]") if others else None
 
     def scan(self, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False) -> ScanReport:
         one = Scan(self, lang=lang, warnings=warnings)

@@ -106,6 +106,9 @@ def _line(value: Any) -> bytes:
 class FaissStore:
     """A published snapshot. It holds what it opened: later builds do not disturb it. Safe to share between threads."""
 
+    manifest: dict[str, Any]
+    snapshot: str
+
     def __init__(self, folder: Path) -> None:
         """Raises IndexMissing or IndexCorrupt."""
         self.folder = folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,21 +30,23 @@ __all__ = [
     "screen",
 ]
 
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 MAX_STDIN = 100 << 20  # bytes of a pasted log or article that are read
 
-index_option = click.option(
+index_option: Option = click.option(
     "--index",
     type=click.Path(path_type=Path),
     help="Folder of the index. Default: $KB_INDEX, else the index/ or articles/ at or above this folder, else the base "
     "that travels with kb.",
 )
-min_confidence_option = click.option(
+min_confidence_option: Option = click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
     metavar="P",
     help="Answer from this confidence on. Default: 0.5; nearer to 1 it says more often that it does not know.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_option: Option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def open_base(index: Path | None) -> KnowledgeBase:

@@ -50,9 +50,9 @@ class TransformerEncoder:
         dim = getattr(self._model, new if hasattr(self._model, new) else old)()
         if dim is None:
             raise EncoderUnavailable(f"the encoder {name!r} does not tell its dimension")
-        self.name = str(Path(name).resolve()) if Path(name).is_dir() else name
-        self.dim = int(dim)
-        self.revision = _revision(name)
+        self.name: str = str(Path(name).resolve()) if Path(name).is_dir() else name
+        self.dim: int = int(dim)
+        self.revision: str = _revision(name)
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Array:
         """(len(texts), dim) float32, rows of norm 1 (0: no known token)."""

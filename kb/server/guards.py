@@ -56,7 +56,10 @@ class Refusal(Exception):
         self, status: int, message: str, hint: str | None = None, headers: Iterable[tuple[str, str]] = ()
     ) -> None:
         super().__init__(message)
-        self.status, self.message, self.hint, self.headers = status, message, hint, tuple(headers)
+        self.status: int = status
+        self.message: str = message
+        self.hint: str | None = hint
+        self.headers: tuple[tuple[str, str], ...] = tuple(headers)
 
 
 _TOO_LONG = Refusal(
