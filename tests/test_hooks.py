@@ -3,6 +3,7 @@ it would have without."""
 
 from __future__ import annotations
 
+import doctest
 import io
 import logging
 import os
@@ -222,7 +223,7 @@ def test_in_chinese(base: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     _uncaught(_raised(_pop))
     kb.uninstall_excepthook()
     err = capsys.readouterr().err
-    assert "已知问题" in err and "原因" in err and "解决方案" in err and "查看全文" in err
+    assert "已知问题" in err and "原因：" in err and "解决方案" in err and "查看全文" in err
 
 
 @pytest.mark.parametrize(
@@ -724,3 +725,31 @@ def test_a_module_that_cannot_be_collected(tmp_path: Path, index: Path) -> None:
     ended = _pytest(tmp_path, index, "--kb")
     assert ended.stdout.count(SHOWN) == 1
     assert ended.returncode == 2
+
+
+# --- what the docs say ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", ["python.md", "python.zh.md"])
+def test_the_examples_of_the_docs_run(page: str, base: None) -> None:
+    text = (Path(__file__).parents[1] / "docs" / page).read_text("utf-8")
+    examples = "".join(re.findall(r"^```pycon\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, page, page, 0)
+    handlers = logging.getLogger().handlers[:]
+    try:
+        result = doctest.DocTestRunner(verbose=False).run(test)
+    finally:
+        logging.getLogger().handlers[:] = handlers
+    assert result.failed == 0
+    assert result.attempted > 10
+
+
+def test_the_hint_in_the_docs_is_what_is_said(index: Path) -> None:
+    """But for the lines of the fix that stand where the page says "…"."""
+    for lang, page in (("en", "python.md"), ("zh", "python.zh.md")):
+        text = (Path(__file__).parents[1] / "docs" / page).read_text("utf-8")
+        shown = re.findall(r"^(kb: (?:known|已知).*?kb show.*?)$", text, re.MULTILINE | re.DOTALL)[0].splitlines()
+        with kb.KnowledgeBase.open(index) as opened:
+            hit = opened.search("IndexError: pop from an empty deque", 1, lang=lang).hits[0]  # type: ignore[arg-type]
+        said = re.sub(r"\(\d+%\)", "(90%)", hint(hit)).splitlines()
+        assert [line for line in shown if line not in said] == []

@@ -22,8 +22,8 @@ _END = re.compile(r"[.!?](?=\s)|[。！？]")
 NOT_KNOWN = "kb: not known · 未收录"
 
 _WORDS: dict[Lang, tuple[str, str, str, str]] = {
-    "en": ("known issue", "Cause", "Fix", "shows the whole of it"),
-    "zh": ("已知问题", "原因", "解决方案", "查看全文"),
+    "en": ("known issue", "Cause: ", "Fix:", "shows the whole of it"),
+    "zh": ("已知问题", "原因：", "解决方案：", "查看全文"),
 }
 
 
@@ -48,10 +48,10 @@ def hint(hit: Hit) -> str:
     project = f"[{record.project}] " if record.project else ""
     lines = [f"kb: {known} ({hit.confidence:.0%}): {project}{record.title}"]
     if record.cause:
-        lines.append(f"  {cause}: {_sentence(record.cause)}")
+        lines.append(f"  {cause}{_sentence(record.cause)}")
     steps = _steps(record.fix)
     if steps:
-        lines += [f"  {fix}:", *(f"    {step}" for step in steps[:MAX_STEPS])]
+        lines += [f"  {fix}", *(f"    {step}" for step in steps[:MAX_STEPS])]
         if len(steps) > MAX_STEPS:
             lines.append("    …")
     lines.append(f"  kb show '{hit.issue}'   {whole}")
