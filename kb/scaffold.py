@@ -10,7 +10,7 @@ from pathlib import Path
 from kb.errors import ArticleError, IndexWriteFailed
 from kb.records import Lang
 
-__all__ = ["PLACEHOLDER", "is_slug", "scaffold"]
+__all__ = ["PLACEHOLDER", "is_slug", "scaffold", "write_new"]
 
 PLACEHOLDER = re.compile(r"<(?:to write|待写)[:：][^<>\n]*>")
 """what `scaffold` leaves for the writer to replace; `kb check` finds what was forgotten"""
@@ -120,16 +120,20 @@ def scaffold(articles: Path, slug: str, *, project: str | None = None, today: da
     except UnicodeEncodeError:
         raise ArticleError(f"{project!r} cannot be written as UTF-8", hint="choose another --project") from None
     for lang, data in texts.items():
-        path = paths[lang]
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as file:
-                try:
-                    file.write(data)
-                    file.flush()
-                except OSError:
-                    path.unlink()
-                    raise
-        except OSError as error:
-            raise IndexWriteFailed(f"cannot be written ({error.strerror})", path=path) from None
+        write_new(paths[lang], data)
     return [paths[lang] for lang in missing]
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """A file that is not there yet, whole or not at all, and the folders above it. Raises IndexWriteFailed."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            try:
+                file.write(data)
+                file.flush()
+            except OSError:
+                path.unlink()
+                raise
+    except OSError as error:
+        raise IndexWriteFailed(f"cannot be written ({error.strerror})", path=path) from None

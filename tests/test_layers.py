@@ -30,7 +30,7 @@ LAYERS = [
     {"records", "text", "errors", "errorlines", "arrays"},
     {"articles", "signature", "encoders", "bm25", "marks", "ranking", "passages", "severity"},
     {"follow", "snapshot", "store", "store_faiss", "locate"},
-    {"answer", "build", "cache", "check", "evaluate", "evidence", "review", "scaffold", "scan", "search"},
+    {"answer", "build", "cache", "check", "evaluate", "evidence", "importers", "review", "scaffold", "scan", "search"},
     {"cli", "guard", "hooks", "mcp_server", "plot", "render", "run", "server", "__main__"},
 ]
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}

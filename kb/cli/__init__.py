@@ -37,6 +37,7 @@ _COMMANDS = {
     "check": ("make", "check"),
     "eval": ("measure", "evaluate"),
     "serve": ("serve", "serve"),
+    "import": ("imports", "imports"),
     "mcp": ("mcp", "mcp"),
     "completion": ("make", "completion"),
 }

@@ -1,0 +1,155 @@
+"""Here are issue threads or scraped pages; `import` makes drafts of articles from them."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kb.cli.common import MAX_STDIN, complain, plain
+from kb.errors import ArticleError
+
+if TYPE_CHECKING:
+    from kb.importers import Draft
+
+__all__ = ["imports"]
+
+_articles = click.option(
+    "--articles",
+    type=click.Path(path_type=Path),
+    help="Folder of articles. Default: articles/ at or above this folder, else a new one here.",
+)
+_project = click.option(
+    "--project", help="The project that owns the issues. Default: the repository; what a page says."
+)
+_limit = click.option("--limit", type=click.IntRange(min=1), help="Write at most so many drafts.")
+_dry_run = click.option("--dry-run", is_flag=True, help="Write nothing; list what would be written.")
+
+
+@click.group(name="import")
+def imports() -> None:
+    """Make drafts of articles from issue threads (`github`) or scraped pages (`pages`).
+
+    A draft says `status: draft` in its front matter. `kb build` leaves it out until a reviewer has taken that line out,
+    `kb check` lists it, and no file that is there is ever overwritten.
+    """
+
+
+@imports.command()
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False)
+)
+@_articles
+@_project
+@click.option("--label", "labels", multiple=True, help="Only issues with this label. May be repeated: any of them.")
+@click.option("--closed-only", is_flag=True, help="Only issues that are closed.")
+@_limit
+@_dry_run
+def github(
+    files: tuple[Path, ...],
+    articles: Path | None,
+    project: str | None,
+    labels: tuple[str, ...],
+    closed_only: bool,
+    limit: int | None,
+    dry_run: bool,
+) -> None:
+    """Make a draft of each issue in FILES: JSON of gh or of the REST API ("-" for stdin).
+
+    \b
+      gh issue list -R owner/name --state closed -L 500 \\
+        --json number,title,body,comments,labels,url,state,author,createdAt | kb import github -
+      kb import github issues.json comments.json --label bug --closed-only --dry-run
+
+    The opening post becomes the symptom, the comment that speaks most for being the fix becomes the fix; which one that
+    is is a guess. Bots and pull requests are left out, forms' own words too; keys and tokens are masked.
+    """
+    gc.enable()
+    from kb.importers import read_threads, thread_draft
+
+    threads = read_threads((str(file), _text(file)) for file in files)
+    wanted = {label.casefold() for label in labels}
+    chosen = [
+        thread
+        for thread in threads
+        if not (thread.bot or thread.pull or (closed_only and not thread.closed))
+        and (not wanted or wanted & {label.casefold() for label in thread.labels})
+    ]
+    _keep((thread_draft(thread, project) for thread in chosen), articles, limit, dry_run, len(threads) - len(chosen))
+
+
+@imports.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@_articles
+@_project
+@_limit
+@_dry_run
+def pages(
+    paths: tuple[Path, ...], articles: Path | None, project: str | None, limit: int | None, dry_run: bool
+) -> None:
+    """Make a draft of each page in PATHS (folders, or .html, .md and .txt files) in which an issue is found.
+
+    \b
+      kb import pages scraped/ --dry-run
+      kb import pages faq.html --project vLLM
+    """
+    gc.enable()
+    from kb.build import read_article
+    from kb.importers import find_pages, page_draft
+
+    def drafts() -> Iterator[Draft | ArticleError]:
+        for path, name in find_pages(paths):
+            try:
+                yield page_draft(read_article(path.parent, path.name), name, project)
+            except ArticleError as error:
+                yield error
+
+    _keep(drafts(), articles, limit, dry_run)
+
+
+def _keep(
+    drafts: Iterable[Draft | ArticleError], articles: Path | None, limit: int | None, dry_run: bool, left: int = 0
+) -> None:
+    """`left`: how many were left out before."""
+    from kb.importers import Shelf, keep
+    from kb.locate import own_articles
+
+    shelf = Shelf(articles or own_articles() or Path("articles"))
+    new = old = 0
+    for draft in drafts:
+        if isinstance(draft, ArticleError):
+            complain(draft)
+            left += 1
+            continue
+        kept = keep(draft, shelf, dry_run=dry_run)
+        if kept.already:
+            old += 1
+            click.echo(f"kb: {plain(kept.path)} tells it already", err=True)
+            continue
+        new += 1
+        click.echo(plain(str(shelf.folder / kept.path)))
+        if new == limit:
+            break
+    verb = "would be written" if dry_run else "written"
+    click.echo(f"{new} drafts {verb}, {old} there already, {left} left out", err=True)
+    if new and not dry_run:
+        click.echo(
+            "Review them (kb check lists what is left to write), take `status: draft` out, then kb build.", err=True
+        )
+        click.echo("请审阅（kb check 会列出待补内容），删去 `status: draft` 后再 kb build。", err=True)
+
+
+def _text(file: Path) -> str:
+    from kb.importers.web import decoded
+
+    try:
+        data = sys.stdin.buffer.read(MAX_STDIN + 1) if str(file) == "-" else file.read_bytes()[: MAX_STDIN + 1]
+    except OSError as error:
+        raise ArticleError(f"cannot be read ({error.strerror})", path=file) from None
+    if len(data) > MAX_STDIN:
+        raise ArticleError(f"larger than {MAX_STDIN:,} bytes", path=file, hint="gh issue list -L takes fewer")
+    return decoded(data)

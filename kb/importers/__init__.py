@@ -1,0 +1,29 @@
+"""Here are issue threads or scraped pages; give me drafts of articles, to be reviewed before anybody is served them.
+
+    github JSON ── github ──┐   threads: which comment is the fix
+                            ├─ body: no templates, dumps, secrets ── form: an article ── keep: <lang>/<slug>.md
+    .html ── web ── pages ──┘   pages: what `kb.articles.parse` finds in them
+
+What a draft says is what its source says: nothing is summed up, and what the source leaves out stays to be written.
+"""
+
+from __future__ import annotations
+
+from .form import Draft, Told, compose
+from .github import read_threads
+from .keep import Kept, Shelf, keep
+from .pages import find_pages, page_draft
+from .thread import thread_draft
+
+__all__ = [
+    "Draft",
+    "Kept",
+    "Shelf",
+    "Told",
+    "compose",
+    "find_pages",
+    "keep",
+    "page_draft",
+    "read_threads",
+    "thread_draft",
+]

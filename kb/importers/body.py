@@ -1,0 +1,178 @@
+"""Here is what somebody wrote into an issue's form; give me what they meant to say, and what they ran.
+
+Out go the form's own words: comments, check boxes, `_No response_`, headings over nothing, dumps of the environment
+(whose versions are kept), pictures' markup. Code stays as it is, a long log without its middle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kb.articles.labels import role_of
+from kb.errorlines import is_error_line
+from kb.importers.mask import mask, tidy
+
+__all__ = ["Body", "read_body"]
+
+MAX_CHARS = 40_000  # of one post, from both its ends
+MAX_VERSIONS = 8
+MAX_HEAD, MAX_TAIL, MAX_KEPT = 10, 40, 12  # lines of a log, and of the errors between them
+
+_FENCE = re.compile(r"([ \t>]{0,12}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,4})?)(`{3,}|~{3,})([^`\n]{0,200})\Z")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]{1,8}(.{1,200})\Z")
+_BOLD_HEADING = re.compile(r" {0,3}\*\*([^*]{2,80})\*\*[ \t:：]{0,4}\Z")
+_CHECKBOX = re.compile(r"[ \t>]{0,12}[-*+] \[[ xX√]?\]")
+_EMPTY = re.compile(r"[ \t>*_]{0,8}(?:no response|n/?a|none|无|无回复)[ \t.*_]{0,8}\Z", re.IGNORECASE)
+_QUOTED_REPLY = re.compile(r"\s{0,3}(?:>|On .{5,80} wrote:|@[\w-]{1,39}[,:，：]?\s{0,3}\Z)")
+_MENTION = re.compile(r"\A(?:@[\w-]{1,39}[,:，： ]{0,3}){1,5}")
+_SUMMARY = re.compile(r"<summary[^<>]{0,100}>[ \t]{0,4}([^<>]{0,200}?)[ \t]{0,4}</summary>", re.IGNORECASE)
+_TAGS = re.compile(
+    r"</?(?:details|summary|p|div|br|center|picture|source|b|i|sub|sup)(?:\s[^<>]{0,300})?/?>", re.IGNORECASE
+)
+_PICTURE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\()|<img\s[^<>]{0,600}>", re.IGNORECASE)
+_DUMP = re.compile(
+    r"\s{0,8}(?:Collecting environment information|PyTorch version ?:|Is debug build ?:|Package +Version\b|"
+    r"- ?`?transformers`? version ?:|CUDA used to build PyTorch ?:|absl-py[ =]|DeepSpeed general environment|"
+    r"deepspeed wheel compiled)"
+)
+_VERSION = re.compile(
+    r"(?m)^[ \t>*+-]{0,8}`?([A-Za-z][\w.-]{1,30})`?(?:[ \t]{0,3}version)?"
+    r"(?:[ \t]{0,3}(?:==|[:=：])[ \t]{0,3}|[ \t]{2,40})v?(\d{1,4}\.\d{1,6}[\w.+-]{0,30})"
+)
+_TOLD = frozenset(
+    "torch pytorch transformers peft trl accelerate deepspeed vllm sglang bitsandbytes flash-attn flash_attn xformers "
+    "python cuda numpy tokenizers datasets ms-swift swift llamafactory megatron-core apex triton ray unsloth torch-npu "
+    "torch_npu cann".split()
+)
+_REPRODUCTION = re.compile(r"(?i)repro|steps|复现|重现")
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    text: str
+    """markdown"""
+    prose: str
+    """what of it is no code"""
+    versions: tuple[str, ...]
+    """`name version`, of what the environment is said to be"""
+
+
+def read_body(text: str, *, reply: bool = False) -> Body:
+    """`reply`: an answer in a thread, whose quotations and mentions at the beginning are left out."""
+    text = mask(tidy(text))
+    if len(text) > MAX_CHARS:
+        text = f"{text[: MAX_CHARS // 2]}\n\n[…]\n\n{text[-MAX_CHARS // 2 :]}"
+    versions = _versions(text)
+    parts = _without_empty(_without_environment(list(_parts(_without_comments(text)))))
+    if reply:
+        while parts and not parts[0].code and (not parts[0].text.strip() or _QUOTED_REPLY.match(parts[0].text)):
+            parts.pop(0)
+        if parts and not parts[0].code:
+            parts[0].text = _MENTION.sub("", parts[0].text)
+    lines = [part.text for part in parts]
+    told = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+    return Body(told, "\n".join(part.text for part in parts if not part.code), versions)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A line of prose, or a whole block of code with its fences."""
+
+    text: str
+    code: bool = False
+    level: int = 0
+    """of a heading"""
+    title: str = ""
+
+
+def _without_comments(text: str) -> str:
+    """`<!-- like this -->` is the form's; one that never ends is text, and so is one in a line of code."""
+    kept: list[str] = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (stop := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = stop + 3
+    return "".join([*kept, text[at:].replace("<!--", "&lt;!--")])
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    block: list[str] = []
+    mark = ""
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        if mark:
+            block.append(line)
+            if found and found[2].startswith(mark) and not found[3].strip():
+                yield _block(block)
+                mark = ""
+        elif found:
+            mark, block = found[2], [line]
+        elif not _CHECKBOX.match(line) and not _EMPTY.match(line):
+            line = _PICTURE.sub("", _TAGS.sub("", _SUMMARY.sub(r"**\1**", line))).rstrip()
+            heading = _HEADING.match(line)
+            bold = _BOLD_HEADING.match(line)
+            level = len(heading[1]) if heading else 7 if bold else 0
+            yield _Part(line, False, level, (heading[2] if heading else bold[1] if bold else "").strip(" #:："))
+    if mark:  # never closed: what closes its surroundings is no code
+        while len(block) > 1 and block[-1].strip().lower() in ("", "<details>", "</details>"):
+            block.pop()
+        yield _block([*block, mark])
+
+
+def _block(lines: list[str]) -> _Part:
+    inner = lines[1:-1]
+    if len(inner) > MAX_HEAD + MAX_TAIL + MAX_KEPT:
+        middle = inner[MAX_HEAD:-MAX_TAIL]
+        told = list(dict.fromkeys(line for line in middle if is_error_line(line)))[:MAX_KEPT]
+        note = [f"… ({len(middle) - len(told)} lines left out)"]
+        lines = [lines[0], *inner[:MAX_HEAD], *note, *told, *inner[-MAX_TAIL:], lines[-1]]
+    return _Part("\n".join(line[:2000] for line in lines), True)
+
+
+def _without_environment(parts: list[_Part]) -> list[_Part]:
+    """What a form asks about the machine, and what `collect_env` prints, but never an error line."""
+    kept: list[_Part] = []
+    under = 0
+    for part in parts:
+        if part.level:
+            if under and part.level <= under:
+                under = 0
+            if not under and _is_environment(part.title):
+                under = part.level
+        lines = part.text.split("\n")
+        dump = part.code and any(map(_DUMP.match, lines))
+        if (under or dump) and not any(map(is_error_line, lines)):
+            continue
+        kept.append(part)
+    return kept
+
+
+def _is_environment(title: str) -> bool:
+    words = title.casefold()
+    return role_of(title) == "environment" or words.startswith(
+        ("your current environment", "the output of `python coll")
+    )
+
+
+def _without_empty(parts: list[_Part]) -> list[_Part]:
+    """No heading over nothing, and none that only says that here is the problem."""
+    kept: list[_Part] = []
+    for part in reversed(parts):
+        if part.level:
+            below = next((other for other in reversed(kept) if other.text.strip()), None)
+            if below is None or (below.level and below.level <= part.level):
+                continue
+        kept.append(part)
+    return [part for part in kept[::-1] if not _only_says_here(part.title)]
+
+
+def _only_says_here(title: str) -> bool:
+    return role_of(title) in ("symptom", "question") and not _REPRODUCTION.search(title)
+
+
+def _versions(text: str) -> tuple[str, ...]:
+    found = {name.casefold(): f"{name} {number}" for name, number in reversed(_VERSION.findall(text))}
+    told = [label for name, label in found.items() if name in _TOLD]
+    return tuple(reversed(told))[:MAX_VERSIONS]

@@ -1,0 +1,189 @@
+"""Here is what an article should say; give me its text in this project's own form, which says exactly that.
+
+Whatever markup a source has, the article's own structure must hold: headings in a body are moved below those of the
+form, fences are closed, and in the end the article is parsed. A body that does not come back as it went in is put
+into a fence, where nothing is markup.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from kb.articles import parse
+from kb.articles.vocabulary import OWN_LABELS
+from kb.errors import ArticleError
+from kb.importers.mask import mask, tidy
+from kb.records import Article, Lang
+
+__all__ = ["Draft", "Told", "compose", "contained", "fenced", "one_line", "slug_from"]
+
+MAX_TITLE = 200
+MAX_LINE = 400  # characters of a tag, version or address
+
+_HEADING = re.compile(r"( {0,3}(?:(?:[-*+>]|\d{1,9}[.)])[ \t]{0,4}){0,6})(#{1,6})(?=[ \t]|$)")
+_UNDERLINE = re.compile(r" {0,3}(?:> {0,3}){0,6}(?:={1,200}|-{1,200})[ \t]{0,40}\Z")
+_FENCE = re.compile(r"[ \t>]{0,40}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}){0,4}(`{3,}|~{3,})([^\n]*)\Z")
+_TICKS = re.compile(r"`{3,}")
+_NOT_SLUG = re.compile(r"[^a-z0-9]{1,400}")
+
+_NAMES: dict[Lang, tuple[str, str, str, str, str]] = {
+    "en": ("Symptom", "Cause", "Fix", "Asked as", "Project"),
+    "zh": ("现象", "原因", "解决方案", "常见问法", "项目"),
+}
+_LEFT: dict[Lang, tuple[str, str]] = {
+    "en": ("<to write: what one sees; the source does not say it in words>", "1. <to write: the source names no fix>"),
+    "zh": ("<待写：看到了什么；来源没有用文字说明>", "1. <待写：来源没有给出解决办法>"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One issue; symptom, cause and fix are markdown, empty when the source does not say."""
+
+    title: str
+    symptom: str
+    cause: str
+    fix: str
+    asked: tuple[str, ...] = ()
+    project: str | None = None
+    """when it differs from the article's"""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    slug: str
+    lang: Lang
+    title: str
+    project: str | None
+    tags: tuple[str, ...]
+    versions: tuple[str, ...]
+    sources: tuple[str, ...]
+    updated: str
+    """a date as 2026-01-31, or empty"""
+    issues: tuple[Told, ...]
+
+
+def compose(draft: Draft) -> str:
+    """The article's text. `kb.articles.parse` reads it as one record for each issue, in order: title, symptom, cause,
+    fix and ways of asking as `contained` leaves them, and placeholders of `kb new` for a symptom or fix that is empty.
+
+    Raises ArticleError for a draft without issues.
+    """
+    if not draft.issues:
+        raise ArticleError("tells no issue", path=f"{draft.slug}.md")
+    for all_fenced in (False, True):
+        issues = [_shaped(issue, draft.lang, all_fenced) for issue in draft.issues]
+        text = "\n\n".join([_front(draft), f"# {_title(draft.title)}", *(_laid_out(one, draft.lang) for one in issues)])
+        if _says(parse(text.encode(), path=f"{draft.lang}/{draft.slug}.md"), issues):
+            return text + "\n"
+    raise ArticleError("cannot be told in this project's form", path=f"{draft.slug}.md")
+
+
+def contained(markdown: str) -> str:
+    """The same text with its headings below the form's, its fences closed; in a fence whole when that is not enough."""
+    text = _trimmed("\n".join(_tamed(tidy(mask(markdown)).split("\n"))))
+    if not text or _is_contained(text):
+        return text
+    return fenced(text)
+
+
+def fenced(text: str) -> str:
+    longest = max((len(found) for found in _TICKS.findall(text)), default=2)
+    ticks = "`" * (longest + 1)
+    return f"{ticks}\n{_trimmed(text)}\n{ticks}"
+
+
+def one_line(text: str, most: int = MAX_LINE) -> str:
+    """Without line breaks, secrets and surplus spaces."""
+    return " ".join(tidy(mask(text[: most * 8])).split())[:most].strip()
+
+
+def slug_from(*parts: str, most: int = 72) -> str:
+    """Small ASCII words joined by hyphens, cut between words; empty when there are none."""
+    words = _NOT_SLUG.sub(" ", " ".join(part[:400] for part in parts).lower()).split()
+    slug = ""
+    for word in words:
+        longer = f"{slug}-{word}" if slug else word[:most]
+        if len(longer) > most:
+            break
+        slug = longer
+    return slug
+
+
+def _front(draft: Draft) -> str:
+    lists = (("tags", draft.tags), ("versions", draft.versions), ("sources", draft.sources))
+    lines = ["---", *([f"project: {_quoted(draft.project)}"] if draft.project else [])]
+    for name, values in lists:
+        texts = dict.fromkeys(text for value in values if (text := one_line(value)))
+        lines.append(f"{name}: [{', '.join(map(_quoted, texts))}]")
+    lines += [f"updated: {draft.updated}"] if draft.updated else []
+    return "\n".join([*lines, "status: draft", "---"])
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(one_line(text), ensure_ascii=False)  # JSON's strings are YAML's, of printable characters
+
+
+def _title(text: str) -> str:
+    text = one_line(text, MAX_TITLE).strip("# >\\")
+    return text or "Untitled"
+
+
+def _shaped(issue: Told, lang: Lang, all_fenced: bool) -> Told:
+    title = _title(issue.title)
+    if title.casefold().rstrip(":： ") in OWN_LABELS:
+        title = f"{title} ({issue.project or 'issue'})"
+    put = (lambda text: fenced(tidy(mask(text))) if text.strip() else "") if all_fenced else contained
+    symptom, fix = put(issue.symptom) or _LEFT[lang][0], put(issue.fix) or _LEFT[lang][1]
+    asked = tuple(dict.fromkeys(text for way in issue.asked if (text := one_line(way).strip("-*+•# >"))))
+    return Told(title, symptom, put(issue.cause), fix, asked, one_line(issue.project or "", 80) or None)
+
+
+def _laid_out(issue: Told, lang: Lang) -> str:
+    symptom, cause, fix, asked, project = _NAMES[lang]
+    parts = [f"## {issue.title}", *([f"{project}: {issue.project}"] if issue.project else [])]
+    parts += [f"### {symptom}", issue.symptom]
+    parts += [f"### {cause}", issue.cause] if issue.cause else []
+    parts += [f"### {fix}", issue.fix]
+    parts += [f"### {asked}", "\n".join(f"- {way}" for way in issue.asked)] if issue.asked else []
+    return "\n\n".join(parts)
+
+
+def _says(article: Article, issues: list[Told]) -> bool:
+    found = [(r.title, r.symptom, r.cause, r.fix) for r in article.records]
+    return found == [(one.title, one.symptom, one.cause, one.fix) for one in issues]
+
+
+def _is_contained(text: str) -> bool:
+    """Do the sections around it stay what they are, and it as it is?"""
+    after = "```\n# a comment\n```\n\n1. a step"
+    probe = f"# T\n\n## I\n\n### Symptom\n\n{text}\n\n### Fix\n\n{after}\n\n## J\n\n### Symptom\n\nx\n"
+    found = [(r.title, r.symptom, r.fix) for r in parse(probe.encode(), path="en/probe.md").records]
+    return found == [("I", text, after), ("J", "x", "")]
+
+
+def _tamed(lines: list[str]) -> list[str]:
+    kept: list[str] = []
+    fence = ""
+    for line in lines:
+        mark = _FENCE.match(line)
+        if fence:
+            kept.append(line)
+            if mark and mark[1].startswith(fence) and not mark[2].strip():
+                fence = ""
+        elif mark and (mark[1][0] == "~" or "`" not in mark[2]):
+            fence = mark[1]
+            kept.append(line)
+        elif _UNDERLINE.match(line):
+            kept.append("")
+        elif found := _HEADING.match(line):
+            kept.append(f"{found[1]}{'#' * min(6, len(found[2]) + 3)}{line[found.end() :]}")
+        else:
+            kept.append(line)
+    return [*kept, fence] if fence else kept
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")

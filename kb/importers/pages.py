@@ -1,0 +1,77 @@
+"""Here are scraped pages; give me a draft for each, of the issues that `kb.articles.parse` finds in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kb.articles import MAX_BYTES, parse
+from kb.errors import ArticleError
+from kb.importers.form import Draft, Told, fenced, slug_from
+from kb.importers.web import Page, decoded, read_html
+from kb.records import IssueRecord
+
+__all__ = ["find_pages", "page_draft"]
+
+_HTML = (".html", ".htm", ".xhtml")
+_TEXT = (".md", ".markdown", ".txt")
+
+
+def find_pages(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    """Each page's path, and its name below the folder it was found in. Links and hidden files are no pages."""
+    for path in paths:
+        if not path.is_dir():
+            yield path, path.name
+            continue
+        for root, folders, names in os.walk(path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(names):
+                file = Path(root, name)
+                if (
+                    name.lower().endswith((*_HTML, *_TEXT))
+                    and name[0] != "."
+                    and not file.is_symlink()
+                    and file.is_file()
+                ):
+                    yield file, file.relative_to(path).as_posix()
+
+
+def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
+    """`name` is the page's path; its end tells HTML from text. Raises ArticleError: unreadable, or no issue in it."""
+    stem = name.rpartition(".")[0] or name
+    page = Page("", "", "", "")
+    if name.lower().endswith(_HTML):
+        if len(data) > MAX_BYTES:
+            raise ArticleError(f"larger than {MAX_BYTES:,} bytes ({len(data):,})", path=name)
+        page = read_html(decoded(data))
+        data = page.markdown.encode()
+    suffix = f".{page.lang}.md" if page.lang else ".md"
+    try:
+        article = parse(data, path=f"page{suffix}")
+    except ArticleError as error:
+        raise ArticleError(error.message, path=name, line=error.line, hint=error.hint) from None
+    if not article.records:
+        raise ArticleError("no issue was found in it", path=name, hint="kb parse --explain")
+    first = article.records[0]
+    owner = project or first.project
+    return Draft(
+        slug=slug_from(stem) or slug_from(article.title, page.title),
+        lang=article.lang,
+        title=article.title or page.title or first.title,
+        project=owner,
+        tags=first.tags,
+        versions=first.versions,
+        sources=first.sources or ((page.address,) if page.address else ()),
+        updated="",
+        issues=tuple(
+            _told(record, None if project or record.project == owner else record.project) for record in article.records
+        ),
+    )
+
+
+def _told(record: IssueRecord, project: str | None) -> Told:
+    """An error line that its symptom does not show stands above it."""
+    lost = [line for line in record.errors if line not in record.symptom and line not in record.title]
+    symptom = "\n\n".join([*([fenced("\n".join(lost))] if lost else []), *([record.symptom] if record.symptom else [])])
+    return Told(record.title, symptom, record.cause, record.fix, record.asked, project)
