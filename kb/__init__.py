@@ -13,7 +13,7 @@ Importing this costs a few milliseconds: what a name needs is imported when it i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # what type checkers take for true; to import it would cost more than all the rest here
 
 if TYPE_CHECKING:
     from kb.build import BuildReport as BuildReport

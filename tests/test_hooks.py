@@ -403,7 +403,7 @@ def test_installing_loads_nothing_heavy() -> None:
     import kb
     light = set(sys.modules)
     kb.install_excepthook()
-    heavy = {"numpy", "faiss", "logging", "kb.search", "kb.render", "traceback", "json", "re"}
+    heavy = {"numpy", "faiss", "logging", "kb.search", "kb.render", "traceback", "json"}
     print(sorted((set(sys.modules) - light) & heavy))
     kb.uninstall_excepthook()
     """
@@ -502,7 +502,11 @@ class _Odd:
     [("%d", ("x",)), ("%s %s", ("one",)), ("%s", (_Odd(),)), (_Odd(), ())],
     ids=["type", "count", "argument", "message"],
 )
-def test_a_record_that_cannot_be_formatted(message: Any, values: tuple[object, ...], log: logging.Logger) -> None:
+def test_a_record_that_cannot_be_formatted(
+    message: Any, values: tuple[object, ...], log: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "_base", _missing)
+    monkeypatch.setattr(guard, "_must_be_made", lambda index: False)
     handler = kb.KbHandler()
     log.addHandler(handler)
     log.error(message, *values)

@@ -16,7 +16,6 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.guard import MAKING_S, PATIENCE_S, Guard, Ration
-from kb.hooks.hint import hint, is_failure, question
 
 if TYPE_CHECKING:
     from kb.records import Lang
@@ -35,6 +34,8 @@ class _Failure(NamedTuple):
     error: BaseException | None
 
     def question(self) -> str:
+        from kb.hooks.hint import question
+
         return self.message if self.error is None else f"{self.message}\n{question(self.error)}"
 
 
@@ -78,6 +79,8 @@ class KbHandler(logging.Handler):
                 self._forget()
             if self._closed or self._waiting.qsize() >= MAX_WAITING:
                 return
+            from kb.hooks.hint import is_failure  # late: most programs never come here
+
             error = record.exc_info[1] if record.exc_info else None
             failure = _Failure(record.getMessage()[:MAX_MESSAGE], error if is_failure(error) else None)
             key = _key(failure)
@@ -120,6 +123,8 @@ class KbHandler(logging.Handler):
         result = self._guard.ask(failure.question)
         if result is None or not result.answered or result.hits[0].issue in self._told:
             return
+        from kb.hooks.hint import hint
+
         self._told.add(result.hits[0].issue)
         with suppress(BaseException):  # a handler of the host that raises
             logging.getLogger(_OWN).warning("%s", hint(result.hits[0]))
