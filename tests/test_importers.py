@@ -160,6 +160,15 @@ def test_nothing_is_overwritten_and_nothing_told_twice(tmp_path: Path) -> None:
     assert "0 drafts written, 2 there already" in again.stderr
 
 
+def test_an_article_that_only_mentions_a_thread_does_not_tell_it(tmp_path: Path) -> None:
+    (tmp_path / "en").mkdir()
+    text = "---\nsources: [{}]\n---\n\n# A\n\nsee https://github.com/acme/trainkit/issues/820\n"
+    (tmp_path / "en/a.md").write_text(text.format("https://github.com/acme/trainkit/issues/812/"), "utf-8")
+    told = run("github", CASES / "gh.json", "--articles", tmp_path)
+    assert "kb: en/a.md tells it already" in told.stderr
+    assert "1 draft written, 1 there already" in told.stderr
+
+
 def test_drafts_wait_for_their_review(tmp_path: Path) -> None:
     run("github", CASES / "gh.json", "--articles", tmp_path)
     found = review(tmp_path)
@@ -389,7 +398,9 @@ def test_tokens_are_masked_wherever_they_stand(secret: str) -> None:
         assert "[masked]" in mask(text)
     one = thread(comment(f"fixed with `{secret}`", insider=True))
     one.title, one.body, one.labels, one.url = f"t {secret}", secret, (secret,), f"https://x.org/{secret}"
-    assert secret not in compose(thread_draft(one))
+    draft = thread_draft(one)
+    assert secret not in compose(draft)
+    assert secret.lower().replace("_", "-")[:24] not in draft.slug
 
 
 @pytest.mark.parametrize("text", PLACED)

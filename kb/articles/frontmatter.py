@@ -16,7 +16,7 @@ import yaml
 
 from ..records import Remark
 
-__all__ = ["FrontMatter", "is_draft", "read_front_matter"]
+__all__ = ["FrontMatter", "is_draft", "peek", "read_front_matter"]
 
 _MAX_LINES = 200
 _MAX_CHARS = 20_000
@@ -55,10 +55,12 @@ class FrontMatter:
 
 def is_draft(data: bytes) -> bool:
     """Does an article's front matter say `status: draft`? Far quicker than to parse it, for nearly all do not."""
-    head = data[: 4 * _MAX_CHARS]
-    if b"status" not in head.lower():
-        return False
-    return read_front_matter(head.decode("utf-8-sig", "replace").splitlines()).draft
+    return b"status" in data[: 4 * _MAX_CHARS].lower() and peek(data).draft
+
+
+def peek(data: bytes) -> FrontMatter:
+    """An article's front matter, without a look at its body."""
+    return read_front_matter(data[: 4 * _MAX_CHARS].decode("utf-8-sig", "replace").splitlines())
 
 
 def read_front_matter(lines: list[str]) -> FrontMatter:
@@ -116,8 +118,10 @@ def _misfits(data: dict[object, object]) -> Iterator[tuple[str, str]]:
             yield str(key), f"{name}: wants one text"
         elif name == "updated" and not _is_date(str(value)):
             yield str(key), f"updated: wants a date as 2026-01-31, not {value!r}"
-        elif name == "status" and str(value).casefold() != _DRAFT and difflib.get_close_matches(
-            str(value).casefold(), [_DRAFT], 1, 0.7
+        elif (
+            name == "status"
+            and str(value).casefold() != _DRAFT
+            and difflib.get_close_matches(str(value).casefold(), [_DRAFT], 1, 0.7)
         ):
             yield str(key), f"status: {value!r} is not read; {_DRAFT} is meant?"
         elif name in _LISTS and isinstance(value, str) and value.startswith("["):

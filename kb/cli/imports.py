@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -135,7 +134,7 @@ def _keep(
         if new == limit:
             break
     verb = "would be written" if dry_run else "written"
-    click.echo(f"{new} drafts {verb}, {old} there already, {left} left out", err=True)
+    click.echo(f"{new} draft{'s' * (new != 1)} {verb}, {old} there already, {left} left out", err=True)
     if new and not dry_run:
         click.echo(
             "Review them (kb check lists what is left to write), take `status: draft` out, then kb build.", err=True
@@ -147,7 +146,8 @@ def _text(file: Path) -> str:
     from kb.importers.web import decoded
 
     try:
-        data = sys.stdin.buffer.read(MAX_STDIN + 1) if str(file) == "-" else file.read_bytes()[: MAX_STDIN + 1]
+        with click.open_file(str(file), "rb") as opened:
+            data = opened.read(MAX_STDIN + 1)
     except OSError as error:
         raise ArticleError(f"cannot be read ({error.strerror})", path=file) from None
     if len(data) > MAX_STDIN:

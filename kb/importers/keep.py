@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kb.articles.frontmatter import peek
 from kb.build import read_articles
 from kb.importers.form import Draft, compose
 from kb.scaffold import is_slug, write_new
 
 __all__ = ["Kept", "Shelf", "keep"]
-
-_ADDRESS = re.compile(rb"https?://[^\s<>\"'`()\[\],]{4,500}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +32,8 @@ class Shelf:
         self.addresses: dict[str, str] = {}
         for path, data in read_articles(folder) if folder.is_dir() else ():
             self.paths.setdefault(Path(path).stem.casefold(), path)
-            for found in _ADDRESS.findall(data if isinstance(data, bytes) else b""):
-                self.addresses.setdefault(_plain(found.decode("utf-8", "replace")), path)
+            for source in peek(data).all("sources", "source") if isinstance(data, bytes) else ():
+                self.addresses.setdefault(_plain(source), path)
 
 
 def keep(draft: Draft, shelf: Shelf, *, dry_run: bool = False) -> Kept:
@@ -63,5 +61,5 @@ def _unspoken(draft: Draft) -> str:
 
 
 def _plain(address: str) -> str:
-    """An address as one compares it: a comment's is its page's, a full stop behind it is the sentence's."""
-    return address.split("#")[0].split("?")[0].rstrip("/.:;").casefold().replace("http://", "https://")
+    """An address as one compares it: a comment's is its page's."""
+    return address.split("#")[0].split("?")[0].rstrip("/").casefold().replace("http://", "https://")

@@ -14,6 +14,7 @@ from kb.errors import QueryError
 from kb.importers.body import Body, read_body
 from kb.importers.form import Draft, Told, fenced, slug_from
 from kb.importers.github import Comment, Thread
+from kb.importers.mask import mask
 from kb.signature import read
 
 __all__ = ["accepted_fix", "thread_draft"]
@@ -56,7 +57,8 @@ def thread_draft(thread: Thread, project: str | None = None) -> Draft:
     lang = detect_lang(f"{thread.title}\n{opening.prose}\n{cure.prose}")
     repository = thread.repository
     owner = project or PRODUCT_OF.get(repository.casefold(), repository) or None
-    title = _KIND.sub("", thread.title) or thread.title
+    named = mask(thread.title)
+    title = _KIND.sub("", named) or named
     told = Told(title, _symptom(opening), "", cure.text)
     number = str(thread.number) if thread.number else ""
     address = fix.url if fix else ""
