@@ -323,7 +323,7 @@ def test_a_thread_of_any_body_is_one_record(body: str) -> None:
     one.body = body
     draft = thread_draft(one)
     (record,) = parse(compose(draft).encode(), path=f"{draft.lang}/a.md").records
-    assert "a=1" in record.fix
+    assert ("a=1" in record.fix) == (accepted_fix(one) is not None)  # the body may turn it into a question
     assert record.symptom
 
 
