@@ -58,8 +58,8 @@ ONLY_IN = {
     "requests": set(),
     "urllib": set(),
     "socket": {"server"},
-    "starlette": {"cli", "server"},  # cli asks whether it is there
-    "uvicorn": {"cli", "server"},
+    "starlette": {"server"},
+    "uvicorn": {"server"},
     "http": set(),
 }
 

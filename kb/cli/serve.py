@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from kb.cli.common import index_option, open_base
-from kb.errors import EncoderUnavailable
 
 __all__ = ["serve"]
 
@@ -47,12 +46,10 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
             f"    export KB_TOKEN=$(python3 -c 'import secrets; print(secrets.token_urlsafe(24))')"
         )
     try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ModuleNotFoundError as missing:
-        raise EncoderUnavailable(f"{missing.name} is not installed", hint='pip install "kb-issues[serve]"') from None
-    from kb.server import Rules, create_app
-    from kb.server import serve as listen
+        from kb.server import Rules, create_app
+        from kb.server import serve as listen
+    except ModuleNotFoundError:
+        raise click.UsageError('kb serve needs the extra of that name: pip install "kb-issues[serve]"') from None
 
     own = {platform.node(), host} - {""}
     rules = Rules.of((*names, *(own if not at_home else ())), any_address=not at_home, token=token)

@@ -61,10 +61,12 @@ class _Answers:
             "/openapi.json": {"GET": self.contract},
             **{path: {"GET": _sends(file)} for path, file in page.files().items()},
         }
-        self.app: App = Starlette(
+        application = Starlette(
             routes=[self._route(path, handlers) for path, handlers in routes.items()],
             exception_handlers={HTTPException: _no_such_route},
         )
+        application.router.redirect_slashes = False
+        self.app: App = application
 
     def _route(self, path: str, handlers: dict[str, Handler]) -> Route:
         """A route that answers OPTIONS and turns every error into an answer."""

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Seque
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["MAX_BODY_BYTES", "Guard", "Refusal", "Rules", "refuse"]
+__all__ = ["MAX_BODY_BYTES", "MAX_HEAD_BYTES", "Guard", "Refusal", "Rules", "refuse"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -27,6 +27,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = Sequence[tuple[bytes, bytes]]
 
 MAX_BODY_BYTES = 2 << 20  # a log of 20,000 lines; of a longer one a search reads the ends anyway
+MAX_HEAD_BYTES = 16 << 10
 MAX_BUSY = 64  # requests at a time; more are told to come again, for a queue without end helps nobody
 BODY_S = 10.0
 
@@ -154,6 +155,7 @@ class Guard:
         try:
             if self._busy > MAX_BUSY:
                 raise Refusal(503, "too many requests at a time", "ask again in a second", [("retry-after", "1")])
+            _require_short(scope)
             self._rules.check(scope)
             if scope["method"] == "POST":
                 receive = await _whole(scope["headers"], receive)
@@ -164,6 +166,13 @@ class Guard:
         finally:
             self._busy -= 1
             self._seen(scope.get("kb.route", "none"), status, time.perf_counter() - started)
+
+
+def _require_short(scope: Scope) -> None:
+    """h11 limits only what is not yet complete; a head that comes in one piece may be as long as the piece."""
+    size = len(scope["query_string"]) + len(scope["path"]) + sum(len(a) + len(b) for a, b in scope["headers"])
+    if size > MAX_HEAD_BYTES:
+        raise Refusal(431, "address and headers are too long", "POST a long question", [("connection", "close")])
 
 
 async def _whole(headers: Headers, receive: Receive) -> Receive:

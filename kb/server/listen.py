@@ -11,16 +11,15 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kb.server.guards import App
+from kb.server.guards import MAX_HEAD_BYTES, App
 
-__all__ = ["serve"]
+__all__ = ["configured", "serve"]
 
 # A person's browser needs a fraction of a second; who needs longer holds a place that others want.
 HEAD_S = 10.0  # for request line and headers
 READ_S = 20.0  # for taking the answer
 IDLE_S = 15  # between two requests
 STOP_S = 2  # for what is under way at the end
-MAX_HEAD_BYTES = 16 << 10
 MAX_CONNECTIONS = 500
 
 
@@ -59,26 +58,30 @@ class _Impatient(H11Protocol):
             self._head.cancel()
 
 
+def configured(app: App) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_Impatient,
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        access_log=False,  # it would print what people ask
+        log_level="error",
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=IDLE_S,
+        timeout_graceful_shutdown=STOP_S,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        limit_concurrency=MAX_CONNECTIONS,
+    )
+
+
 def serve(app: App, host: str, port: int, *, ready: Callable[[int], None]) -> None:
     """Until SIGINT or SIGTERM. `port` 0 takes a free one; `ready` is told which. Raises OSError when it cannot be
     had."""
+    config = configured(app)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=256) as listening:
-        config = uvicorn.Config(
-            app,
-            http=_Impatient,
-            loop="asyncio",
-            ws="none",
-            lifespan="off",
-            access_log=False,  # it would print what people ask
-            log_level="error",
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=IDLE_S,
-            timeout_graceful_shutdown=STOP_S,
-            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
-            limit_concurrency=MAX_CONNECTIONS,
-        )
         gc.enable()
         gc.freeze()  # the base stays; only what requests leave behind is looked through
         ready(listening.getsockname()[1])

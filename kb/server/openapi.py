@@ -106,10 +106,11 @@ _ERRORS = {
     413: "The body is too long.",
     415: "The body is not application/json.",
     421: "The server does not answer to that host name.",
+    431: "Address and headers are too long.",
     500: "A mistake in kb.",
     503: "Too busy, or the index cannot be read.",
 }
-_ANYWHERE = (401, 403, 421, 500, 503)
+_ANYWHERE = (401, 403, 421, 431, 500, 503)
 
 
 def contract(version: str) -> Json:

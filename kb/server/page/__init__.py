@@ -12,6 +12,7 @@ _FILES = {
     "/": ("kb.html", "text/html"),
     "/kb.css": ("kb.css", "text/css"),
     "/kb.js": ("kb.js", "text/javascript"),
+    "/api.js": ("api.js", "text/javascript"),
     "/parts.js": ("parts.js", "text/javascript"),
     "/words.js": ("words.js", "text/javascript"),
     "/kb.svg": ("kb.svg", "image/svg+xml"),

@@ -1,5 +1,6 @@
 // Here is whoever came to ask; show answers while the question is typed, and find every place by its address (#/...).
 
+import { api, keepToken, recall, remember } from "./api.js";
 import { body, card, copy, el, links, tag } from "./parts.js";
 import { say, speak, spoken } from "./words.js";
 
@@ -9,68 +10,15 @@ const PAUSE_MS = 90;
 const $ = (id) => document.getElementById(id);
 const box = $("box");
 const view = $("view");
-const state = { answer: null, projects: [], asking: null, timer: 0, token: "", composing: false };
+const state = { answer: null, projects: [], asking: null, timer: 0 };
 
-// --- the server -----------------------------------------------------------------------------------------------------
-
-async function api(path, { signal, question } = {}) {
-  const headers = {};
-  if (state.token) headers.Authorization = `Bearer ${state.token}`;
-  if (question) headers["Content-Type"] = "application/json";
-  const options = { headers, signal, ...(question && { method: "POST", body: JSON.stringify(question) }) };
-  const response = await fetch(path, options);
-  if (response.status === 401) {
-    await enter();
-    return api(path, { signal, question });
-  }
-  const found = await response.json();
-  if (!response.ok) throw Object.assign(new Error(found.error), { status: response.status });
-  return found;
-}
-
-let entering = null;
-
-function enter() {
-  entering ??= new Promise((done) => {
-    $("login").showModal();
-    $("login").addEventListener("close", () => {
-      keepToken($("token").value.trim());
-      $("token").value = "";
-      entering = null;
-      done();
-    }, { once: true });
-  });
-  return entering;
-}
-
-function keepToken(token) {
-  state.token = token;
-  remember(sessionStorage, "kb.token", token);
-}
-
-function remember(storage, key, value) {
-  try {
-    storage.setItem(key, value);
-  } catch {
-    // a private window may keep nothing; then it is asked for again
-  }
-}
-
-function recall(storage, key) {
-  try {
-    return storage.getItem(key) ?? "";
-  } catch {
-    return "";
-  }
-}
+// --- asking ---------------------------------------------------------------------------------------------------------
 
 function complain(error) {
   if (error.name === "AbortError") return;
   const words = { 404: "not here", 503: "busy" }[error.status] ?? (error.status ? null : "silent");
   $("status").textContent = words ? say(words) : error.message;
 }
-
-// --- asking ---------------------------------------------------------------------------------------------------------
 
 function soon(delay = PAUSE_MS) {
   clearTimeout(state.timer);
@@ -104,9 +52,9 @@ async function ask() {
   else showAnswer();
   const [first] = answer.results;
   const values = { n: Math.round((first?.confidence ?? 0) * 100), ms: answer.took_ms.toFixed(0) };
-  const text = say(answer.answered ? "answered" : "unanswered", values) + (cut ? ` ${say("shortened")}` : "");
+  const how = say(answer.answered ? "answered" : "unanswered", values) + (cut ? ` ${say("shortened")}` : "");
   const title = answer.answered ? el("span", { class: "hush" }, ` ${first.title}`) : null;
-  $("status").replaceChildren(...[text, title].filter(Boolean));
+  $("status").replaceChildren(...[how, title].filter(Boolean));
 }
 
 async function turn(hit, shown) {
@@ -288,7 +236,7 @@ function flip() {
   const dark = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   const theme = dark === "dark" ? "light" : "dark";
   colour(theme);
-  remember(localStorage, "kb.theme", theme);
+  remember("localStorage", "kb.theme", theme);
 }
 
 async function start() {
@@ -296,9 +244,9 @@ async function start() {
   if (given) {
     keepToken(decoded(given[1]));
     history.replaceState(null, "", "#/"); // neither shown nor kept in the history
-  } else state.token = recall(sessionStorage, "kb.token");
-  colour(recall(localStorage, "kb.theme"));
-  choose(recall(localStorage, "kb.language") || (navigator.language.startsWith("zh") ? "zh" : "en"));
+  } else keepToken(recall("sessionStorage", "kb.token"));
+  colour(recall("localStorage", "kb.theme"));
+  choose(recall("localStorage", "kb.language") || (navigator.language.startsWith("zh") ? "zh" : "en"));
   box.addEventListener("input", (event) => {
     fit();
     if (!event.isComposing) soon(event.inputType === "insertFromPaste" ? 0 : PAUSE_MS);
@@ -309,7 +257,7 @@ async function start() {
   for (const id of ["project", "told"]) $(id).addEventListener("change", () => soon(0));
   $("language").addEventListener("click", () => {
     choose(spoken() === "zh" ? "en" : "zh");
-    remember(localStorage, "kb.language", spoken());
+    remember("localStorage", "kb.language", spoken());
     go();
   });
   $("theme").addEventListener("click", flip);

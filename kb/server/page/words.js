@@ -13,7 +13,7 @@ const WORDS = {
     project: "Project",
     any: "any",
     told: "Results in",
-    "as asked": "the question’s language",
+    "as asked": "language asked in",
     "key box": "question",
     "key move": "move",
     "key open": "open",

@@ -1,0 +1,718 @@
+"""The server: what it answers, whom it refuses, how much and how long it listens."""
+
+# ruff: noqa: E402  # what needs an extra is imported after asking for it
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kb import KnowledgeBase, errors
+from kb.cli import cli
+
+NEEDS = 'needs the extra: pip install -e ".[serve,dev]"'
+pytest.importorskip("starlette", reason=NEEDS)
+pytest.importorskip("uvicorn", reason=NEEDS)
+pytest.importorskip("httpx2", reason=NEEDS)
+
+import uvicorn
+from starlette.testclient import TestClient
+
+from kb.server import Rules, asking, create_app, guards, listen, nodes, page
+
+Write = Any
+HOME = "http://localhost:8080"
+QUESTION = "IndexError: pop from an empty deque"
+XSS = (Path(__file__).parent / "cases/hostile_markup.txt").read_text("utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def base(index: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(index) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(base: KnowledgeBase) -> TestClient:
+    return TestClient(create_app(base), base_url=HOME)
+
+
+def without_time(answer: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in answer.items() if name != "took_ms"}
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"k": 2}, {"lang": "zh"}, {"project": "deepspeed"}, {"min_confidence": 0.99}, {"k": 1, "lang": "en"}]
+)
+def test_an_answer_is_that_of_the_base(base: KnowledgeBase, client: TestClient, asked: dict[str, Any]) -> None:
+    expected = without_time(base.search(QUESTION, **asked).as_dict())
+    assert without_time(client.get("/api/search", params={"q": QUESTION, **asked}).json()) == expected
+    assert without_time(client.post("/api/search", json={"query": QUESTION, **asked}).json()) == expected
+
+
+def test_a_long_log(base: KnowledgeBase, client: TestClient) -> None:
+    log = "step 3 loss 0.4\n" * 60_000 + f"[rank3]: {QUESTION}\n" + "step 4 loss 0.4\n" * 50
+    answer = client.post("/api/search", json={"query": log, "k": 1}).json()
+    assert answer["results"][0]["issue"] == base.search(QUESTION).hits[0].issue
+
+
+def test_half_a_surrogate_pair(client: TestClient) -> None:
+    response = client.post(
+        "/api/search",
+        content=b'{"query": "\\ud83d pop from an empty deque"}',
+        headers={"content-type": "application/json"},
+    )
+    assert response.status_code == 200
+    assert "deque" in response.json()["query"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("", "no question"),
+        ("q=", "q must be"),
+        ("q=%20%0a", "nothing to look for"),
+        ("q=x&k=0", "k must be"),
+        ("q=x&k=101", "k must be"),
+        ("q=x&k=two", "k must be"),
+        ("q=x&k=" + "9" * 5000, "k must be"),
+        ("q=x&lang=de", "en or zh"),
+        ("q=x&min_confidence=nan", "min_confidence must be"),
+        ("q=x&min_confidence=2", "min_confidence must be"),
+        ("q=x&project=no-such-thing", "no article is about"),
+        ("q=x&q=y", "given twice"),
+        ("q=x&size=3", "no parameter 'size'"),
+        ("q=x&render=html", "tree"),
+    ],
+)
+def test_what_is_no_question(client: TestClient, query: str, said: str) -> None:
+    response = client.get(f"/api/search?{query}")
+    assert response.status_code == 400
+    assert said in response.json()["error"]
+    assert set(response.json()) == {"error", "hint"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"pop from an empty deque",
+        b"[]",
+        b"[" * 100_000,
+        b'{"query": 7}',
+        b'{"query": "x", "k": true}',
+        b'{"query": "x", "k": 1.5}',
+        b'{"query": "x", "min_confidence": NaN}',
+        b'{"query": "x", "q": "y"}',
+        b'{"q": "x"}',
+        b'{"query": "\xff\xfe"}',
+    ],
+)
+def test_what_is_no_body(client: TestClient, body: bytes) -> None:
+    response = client.post("/api/search", content=body, headers={"content-type": "application/json"})
+    assert response.status_code == 400
+    assert response.json()["error"]
+
+
+def test_a_form_of_another_page_is_no_question(client: TestClient) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        response = client.post("/api/search", content=b'{"query": "x"}', headers={"content-type": kind})
+        assert response.status_code == 415
+
+
+def test_an_issue_in_both_languages(base: KnowledgeBase, client: TestClient) -> None:
+    found = client.get("/api/issues/ms-swift-ovis2-grpo/2").json()
+    shown = [json.loads(json.dumps(record.as_dict())) for record in base.show("ms-swift-ovis2-grpo#2")]
+    assert found == {"issue": "ms-swift-ovis2-grpo#2", "snapshot": base.snapshot, "tellings": shown}
+    (chinese,) = client.get("/api/issues/ms-swift-ovis2-grpo/2?lang=zh").json()["tellings"]
+    assert chinese["lang"] == "zh"
+    assert client.get("/api/issues/MS-SWIFT-ovis2-grpo/2").json()["issue"] == "ms-swift-ovis2-grpo#2"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "ms-swift-ovis2-grpo/99",
+        "ms-swift-ovis2-grpo/two",
+        "ms-swift-ovis2-grpo/" + "9" * 5000,
+        "..%2f..%2fetc%2fpasswd",
+        "..%2f..%2fetc%2fpasswd/1",
+        "%2e%2e/%2e%2e/1",
+        "%00/1",
+        "%ff%fe/1",
+        "<script>alert(1)</script>/1",
+        "a" * 9000 + "/1",
+    ],
+)
+def test_an_issue_that_is_not_there(client: TestClient, path: str) -> None:
+    response = client.get(f"/api/issues/{path}")
+    assert response.status_code == 404
+    assert "passwd" not in response.text
+    assert "script" not in response.text
+
+
+def test_an_id_that_was_mistyped(client: TestClient) -> None:
+    assert "ms-swift-ovis2-grpo#2" in client.get("/api/issues/ms-swift-ovis-grpo/2").json()["hint"]
+
+
+def test_projects_and_their_issues(base: KnowledgeBase, client: TestClient) -> None:
+    projects = client.get("/api/projects").json()
+    assert [(one["project"], one["issues"]) for one in projects] == base.projects()
+    every = client.get("/api/issues").json()["issues"]
+    assert len(every) == base.size
+    first = projects[0]
+    listed = client.get("/api/issues", params={"project": first["project"].upper(), "lang": "zh"}).json()["issues"]
+    assert len(listed) == first["issues"]
+    assert {one["project"] for one in listed} == {first["project"]}
+    assert "zh" in {one["lang"] for one in listed}
+    assert client.get("/api/issues?project=no-such-thing").json()["issues"] == []
+
+
+def test_health(base: KnowledgeBase, client: TestClient) -> None:
+    assert client.get("/healthz").json()["snapshot"] == base.snapshot
+
+
+def test_methods(client: TestClient) -> None:
+    head = client.head("/api/projects")
+    assert head.status_code == 200
+    assert head.headers["content-length"] == client.get("/api/projects").headers["content-length"]
+    options = client.options("/api/search")
+    assert (options.status_code, options.headers["allow"]) == (204, "GET, HEAD, OPTIONS, POST")
+    for method in ("PUT", "DELETE", "PATCH", "TRACE", "BREW"):
+        refused = client.request(method, "/api/projects")
+        assert refused.status_code == 405
+        assert set(refused.headers["allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
+        assert refused.json()["error"] == "method not allowed"
+    for path in ("/nothing", "/api", "/api/search/", "/kb.html", "//evil.example/"):
+        assert client.get(HOME + path).status_code == 404
+
+
+def test_a_new_snapshot_is_served(write: Write, tmp_path: Path) -> None:
+    from conftest import article
+
+    KnowledgeBase.build(write({"en/a.md": article("alpha beta gamma failed")}), tmp_path / "index")
+    with KnowledgeBase.open(tmp_path / "index") as opened:
+        client = TestClient(create_app(opened), base_url=HOME)
+        assert client.get("/api/issues/b/1").status_code == 404
+        KnowledgeBase.build(write({"en/b.md": article("delta epsilon zeta failed")}), tmp_path / "index")
+        end = time.monotonic() + 20
+        while time.monotonic() < end and client.get("/api/issues/b/1").status_code != 200:
+            client.get("/api/search?q=delta+epsilon+zeta+failed")
+            time.sleep(0.1)
+        assert client.get("/api/issues/b/1").status_code == 200
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+STATUS = {
+    errors.QueryError: 400,
+    errors.IndexMissing: 503,
+    errors.IndexCorrupt: 503,
+    errors.IndexMismatch: 503,
+    errors.EncoderUnavailable: 503,
+    errors.IndexBusy: 503,
+    KeyError: 500,
+}
+
+
+@pytest.mark.parametrize(("kind", "status"), STATUS.items(), ids=lambda value: getattr(value, "__name__", value))
+def test_every_error_has_a_status(
+    base: KnowledgeBase, kind: Any, status: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(self: Any, text: str, **asked: Any) -> Any:
+        raise kind(f"about {text}") if kind is KeyError else kind(f"about {text}", path="/srv/secret/index", hint="h")
+
+    monkeypatch.setattr(KnowledgeBase, "search", fails)
+    with caplog.at_level(logging.DEBUG):
+        response = TestClient(create_app(base), base_url=HOME).get("/api/search?q=my+own+words")
+    assert response.status_code == status
+    assert "secret" not in response.text
+    assert "my own words" not in caplog.text
+    if status == 500:
+        assert "my own words" not in response.text
+        assert "KeyError at /api/search" in caplog.text
+
+
+# --- whom it answers ------------------------------------------------------------------------------------------------
+
+GOOD_HOSTS = ["localhost", "LocalHost:8080", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:8080", "localhost:65535"]
+BAD_HOSTS = [
+    *("evil.example", "localhost.evil.example", "evil.example:8080", "127.0.0.1.nip.io", "xn--localhost-", "null"),
+    *("0.0.0.0", "0.0.0.0:8080", "[::]", "[::ffff:127.0.0.1]", "::1", "127.1", "2130706433", "0x7f.1", "127.0.0.2"),
+    *("localhost.", "localhost.:8080", "local host", "localhost:", "localhost:port", "localhost:999999", "[::1"),
+    *(
+        "user@localhost",
+        "localhost/evil",
+        "localhost#evil",
+        "localhost,evil.example",
+        "http://localhost",
+        "192.168.0.1",
+    ),
+    *("", " ", "*", "-", ".", "lоcalhost"),
+]
+
+
+def test_hosts_that_are_answered(client: TestClient) -> None:
+    for host in GOOD_HOSTS:
+        assert client.get("/healthz", headers={"host": host}).status_code == 200, host
+
+
+@pytest.mark.parametrize("path", ["/", "/api/projects", "/metrics", "/no-such-thing"])
+def test_hosts_that_are_not(client: TestClient, path: str) -> None:
+    for host in BAD_HOSTS:
+        response = client.get(path, headers={"host": host.encode()})
+        assert response.status_code == 421, host
+        assert response.headers["x-frame-options"] == "DENY"
+
+
+def test_hosts_twice_or_never() -> None:
+    scope = {"method": "GET", "path": "/", "headers": [(b"host", b"localhost"), (b"host", b"localhost")]}
+    for headers in (scope["headers"], []):
+        with pytest.raises(guards.Refusal) as refused:
+            Rules().check({**scope, "headers": headers})
+        assert refused.value.status == 421
+
+
+def test_names_and_addresses_that_were_allowed() -> None:
+    rules = Rules.of(["KB.example.com", "node-7"], any_address=True, token="t")
+    for host in ("kb.example.com", "KB.EXAMPLE.COM:443", "node-7:8080", "10.1.2.3", "[fe80::1]:80", "localhost"):
+        assert rules.answers_to(host)
+    for host in ("example.com", "a.kb.example.com", "node-70", "10.1.2.3.evil.example", "*"):
+        assert not rules.answers_to(host)
+    assert not Rules.of(["kb.example.com"]).answers_to("10.1.2.3")
+
+
+@pytest.mark.parametrize("origin", [HOME, "HTTP://LOCALHOST:8080", "https://localhost:8080"])
+def test_the_own_page_may_ask(client: TestClient, origin: str) -> None:
+    headers = {"origin": origin, "sec-fetch-site": "same-origin"}
+    assert client.post("/api/search", json={"query": QUESTION}, headers=headers).status_code == 200
+
+
+BAD_ORIGINS = [
+    *("http://evil.example", "null", "", "http://localhost", "http://localhost:3000", "http://127.0.0.1:8080"),
+    *("http://localhost:8080.evil.example", "http://evil.example/http://localhost:8080", "file://", "localhost:8080"),
+    *("chrome-extension://localhost:8080", "http://localhost:8080/", "http://user@localhost:8080"),
+]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_other_pages_may_not(client: TestClient, method: str) -> None:
+    for origin in BAD_ORIGINS:
+        response = client.request(method, "/api/search?q=x", headers={"origin": origin})
+        assert response.status_code == 403, origin
+        assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    ("path", "site", "mode", "status"),
+    [
+        ("/api/projects", "cross-site", "no-cors", 403),
+        ("/api/projects", "same-site", "cors", 403),
+        ("/api/projects", "cross-site", "navigate", 403),
+        ("/metrics", "cross-site", "navigate", 403),
+        ("/", "cross-site", "no-cors", 403),
+        ("/", "cross-site", "navigate", 200),  # a link in a chat
+        ("/", "none", "navigate", 200),
+        ("/kb.js", "same-origin", "cors", 200),
+    ],
+)
+def test_what_browsers_say_of_the_asking_page(client: TestClient, path: str, site: str, mode: str, status: int) -> None:
+    headers = {"sec-fetch-site": site, "sec-fetch-mode": mode}
+    assert client.get(path, headers=headers).status_code == status
+
+
+def test_a_token(base: KnowledgeBase) -> None:
+    client = TestClient(create_app(base, Rules.of(any_address=True, token="s3cret")), base_url="http://10.0.0.7")
+    for path in ("/", "/kb.js", "/healthz", "/openapi.json"):
+        assert client.get(path).status_code == 200
+    for path in ("/api/projects", "/api/search?q=x", "/metrics", "/api/nothing"):
+        refused = client.get(path)
+        assert refused.status_code == 401
+        assert refused.headers["www-authenticate"].startswith("Bearer")
+    for given in ("", "Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cret2", "Basic s3cret", "s3cret", "Bearer é"):
+        assert client.get("/api/projects", headers={"authorization": given.encode()}).status_code == 401
+    for given in ("Bearer s3cret", "bearer  s3cret"):
+        assert client.get("/api/projects", headers={"authorization": given}).status_code == 200
+    assert client.get("/api/projects?token=s3cret").status_code == 401
+
+
+def test_every_answer_is_armoured(client: TestClient) -> None:
+    for response in (
+        client.get("/"),
+        client.get("/api/projects"),
+        client.get("/nothing"),
+        client.get("/api/search?q="),
+        client.get("/", headers={"host": "evil.example"}),
+        client.delete("/"),
+    ):
+        policy = response.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert "server" not in response.headers
+        assert "access-control-allow-origin" not in response.headers
+
+
+# --- how much and how long ------------------------------------------------------------------------------------------
+
+
+def post(app: Any, pieces: list[bytes], announced: int | None = None, pause_s: float = 0) -> list[dict[str, Any]]:
+    """What the application sends to a client that sends its body in pieces."""
+    sent: list[dict[str, Any]] = []
+    rest = list(pieces)
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    if announced is not None:
+        headers.append((b"content-length", str(announced).encode()))
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(pause_s)
+        if not rest:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": rest.pop(0), "more_body": bool(rest)}
+
+    async def send(message: Any) -> None:
+        sent.append(dict(message))
+
+    scope = {"type": "http", "method": "POST", "path": "/api/search", "query_string": b"", "headers": headers}
+    asyncio.run(app(scope, receive, send))
+    return sent
+
+
+def test_a_body_that_is_too_long(base: KnowledgeBase) -> None:
+    app = create_app(base)
+    piece = b"x" * (1 << 19)
+    assert post(app, [piece] * 5)[0]["status"] == 413
+    assert post(app, [piece] * 5, announced=len(piece) * 5)[0]["status"] == 413
+    assert post(app, [b"{}"], announced=10**30)[0]["status"] == 413
+    assert post(app, [piece, b"x"])[0]["status"] == 400
+
+
+def test_a_body_in_pieces(base: KnowledgeBase) -> None:
+    body = json.dumps({"query": QUESTION}).encode()
+    sent = post(create_app(base), [body[i : i + 1] for i in range(len(body))])
+    assert sent[0]["status"] == 200
+    assert json.loads(sent[1]["body"])["query"] == QUESTION
+
+
+def test_a_body_that_does_not_come(base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "BODY_S", 0.05)
+    assert post(create_app(base), [b"{", b"}"] * 100, pause_s=0.02)[0]["status"] == 408
+
+
+def test_too_many_at_a_time(base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "MAX_BUSY", 0)
+    response = TestClient(create_app(base), base_url=HOME).get("/healthz")
+    assert response.status_code == 503
+    assert response.headers["retry-after"] == "1"
+
+
+@contextmanager
+def listening(base: KnowledgeBase) -> Iterator[int]:
+    server = uvicorn.Server(listen.configured(create_app(base)))
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
+        thread.start()
+        try:
+            yield place.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+def told(port: int, *pieces: bytes, pause_s: float = 0.0) -> bytes:
+    """Everything that comes back until the server hangs up."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        try:
+            for piece in pieces:
+                client.sendall(piece)
+                time.sleep(pause_s)
+            found = b""
+            while more := client.recv(1 << 16):
+                found += more
+        except ConnectionError:
+            return b"cut"
+        return found
+
+
+def test_clients_that_are_slow_or_rude(base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listen, "HEAD_S", 0.3)
+    head = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    with listening(base) as port:
+        assert told(port, head + b"\r\n").startswith(b"HTTP/1.1 200 ")
+        started = time.monotonic()
+        assert told(port) in (b"", b"cut")  # says nothing
+        assert told(port, *[b"GET /", b"h", b"e", b"a", b"l"] * 9, pause_s=0.05) in (b"", b"cut")
+        alive = head.replace(b"close", b"keep-alive")
+        slow_second = told(port, alive + b"\r\n", *[b"GET /"] + [b"x"] * 20, pause_s=0.05)
+        assert slow_second.startswith(b"HTTP/1.1 200 ") or slow_second == b"cut"
+        assert time.monotonic() - started < 8
+        assert told(port, head + b"X: " + b"x" * 70_000 + b"\r\n\r\n")[:12] in (
+            b"HTTP/1.1 431",
+            b"HTTP/1.1 400",
+            b"cut",
+        )
+        assert told(port, b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 4")
+        assert told(port, b"\x16\x03\x01\x02\x00\x01\x00").startswith(b"HTTP/1.1 400")
+        two = head + b"Host: evil.example\r\n\r\n"
+        assert told(port, two).startswith(b"HTTP/1.1 4")
+        chunked = b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        chunk = b"80000\r\n" + b"x" * 0x80000 + b"\r\n"
+        assert told(port, chunked, *[chunk] * 6)[:12] in (b"HTTP/1.1 413", b"cut")
+        assert told(port, head + b"\r\n").startswith(b"HTTP/1.1 200 ")  # and it is still there
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_the_command(index: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kb", "serve", "--port", "0", "--index", str(index)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stderr and process.stdout
+        first = process.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", first)
+        assert found, first
+        request = b"GET /api/search?q=pop+from+an+empty+deque HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        assert b'"answered":true' in told(int(found[1]), request)
+        other = CliRunner().invoke(cli, ["serve", "--port", found[1], "--index", str(index)])
+        assert other.exit_code == 2
+        assert "cannot be had" in other.output
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=10)
+        assert time.monotonic() - started < 5
+    assert process.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert out == ""
+    assert "deque" not in first + err
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "node-7", "localhost.evil.example"])
+def test_others_need_a_token(host: str) -> None:
+    refused = CliRunner().invoke(cli, ["serve", "--host", host])
+    assert refused.exit_code == 2
+    assert "token is needed" in refused.output
+
+
+@pytest.mark.parametrize("token", ["", " ", "令牌", "a b "])
+def test_tokens_that_are_none(token: str) -> None:
+    assert CliRunner().invoke(cli, ["serve", "--token", token]).exit_code == 2
+
+
+# --- figures --------------------------------------------------------------------------------------------------------
+
+
+def test_metrics(client: TestClient, base: KnowledgeBase) -> None:
+    client.get("/api/search?q=my+own+words+about+a+flat+tyre")
+    client.get("/api/search", params={"q": QUESTION})
+    client.get("/api/search?q=")
+    client.get("/secret-path")
+    client.get("/", headers={"host": "evil.example"})
+    response = client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    text = response.text
+    for line in (
+        'kb_requests_total{route="/api/search",status="200"} 2',
+        'kb_requests_total{route="/api/search",status="400"} 1',
+        'kb_requests_total{route="none",status="404"} 1',
+        'kb_requests_total{route="none",status="421"} 1',
+        'kb_questions_total{answer="answered"} 1',
+        'kb_questions_total{answer="unanswered"} 1',
+        'kb_request_seconds_count{route="/api/search"} 3',
+        'kb_request_seconds_bucket{route="/api/search",le="+Inf"} 3',
+        f"kb_issues {base.size}",
+        f'kb_snapshot_info{{snapshot="{base.snapshot}"}} 1',
+    ):
+        assert f"\n{line}\n" in text
+    assert not re.search("tyre|secret|evil", text)
+    sample = re.compile(r'[a-z_]+(?:\{[a-z]+="[^"\n]*"(?:,[a-z]+="[^"\n]*")*\})? [0-9.e+-]+')
+    assert all(sample.fullmatch(line) for line in text.splitlines() if not line.startswith("# "))
+    buckets = re.findall(r'bucket\{route="/api/search",le="[^"]+"\} (\d+)', text)
+    assert [int(count) for count in buckets] == sorted(int(count) for count in buckets)
+
+
+# --- markup ---------------------------------------------------------------------------------------------------------
+
+
+def flat(tree: list[Any]) -> Iterator[dict[str, Any]]:
+    for node in tree:
+        if isinstance(node, dict):
+            yield node
+            yield from flat(node["children"])
+
+
+@pytest.mark.parametrize("payload", XSS)
+def test_an_article_brings_no_markup(payload: str) -> None:
+    for text in (payload, f"- {payload}", f"> {payload}", f"`{payload}`", f"```\n{payload}\n```", f"a {payload} b"):
+        for node in flat(nodes.parse(text)):
+            assert node["tag"] in nodes.TAGS
+            assert set(node) <= {"tag", "children", "href", "lang"}
+            assert re.match(r"https?://|#/issue/", node.get("href", "https://"))
+
+
+def test_payloads_are_text_all_the_way(write: Write, tmp_path: Path) -> None:
+    fix = "\n\n".join(XSS)
+    symptom = "### Symptom\n\n```\nRuntimeError: abcdef\n```"
+    text = f"---\nproject: Demo\n---\n\n# Notes\n\n## It stops\n\n{symptom}\n\n### Fix\n\n{fix}\n"
+    KnowledgeBase.build(write({"en/a.md": text}), tmp_path / "index")
+    with KnowledgeBase.open(tmp_path / "index") as opened:
+        client = TestClient(create_app(opened), base_url=HOME)
+        for query in ("RuntimeError: abcdef", *XSS):
+            response = client.get("/api/search", params={"q": query, "render": "tree"})
+            assert response.headers["content-type"] == "application/json"
+            assert response.status_code in (200, 400)
+        tree = client.get("/api/issues/a/1?render=tree").json()["tellings"][0]["tree"]
+        assert all(node["tag"] in nodes.TAGS for node in flat(tree["fix"]))
+
+
+def test_markdown() -> None:
+    found = nodes.parse("Do **this** with `x`:\n\n1. a\n   ```bash\n   pip install x\n   ```\n2. [b](other.md)")
+    assert found == [
+        {
+            "tag": "p",
+            "children": [
+                "Do ",
+                {"tag": "strong", "children": ["this"]},
+                " with ",
+                {"tag": "code", "children": ["x"]},
+                ":",
+            ],
+        },
+        {
+            "tag": "ol",
+            "children": [
+                {"tag": "li", "children": ["a", {"tag": "pre", "lang": "bash", "children": ["pip install x"]}]},
+                {"tag": "li", "children": [{"tag": "a", "href": "#/issue/other/1", "children": ["b"]}]},
+            ],
+        },
+    ]
+    (table,) = nodes.parse("| a | b |\n|---|---|\n| 1 | <b> |")
+    assert [node["tag"] for node in flat([table])] == "table thead tr th th tbody tr td td".split()
+
+
+@pytest.mark.parametrize(
+    ("target", "href"),
+    [
+        ("https://example.com/a?b=c#d", "https://example.com/a?b=c#d"),
+        ("HTTP://EXAMPLE.COM", "HTTP://EXAMPLE.COM"),
+        ("other-slug.md#2", "#/issue/other-slug/1"),
+        ("javascript:alert(1)", None),
+        ("data:text/html,x", None),
+        ("//evil.example", None),
+        ("/etc/passwd", None),
+        ("../../x.md", None),
+        ("file:///etc/passwd", None),
+        ("vbscript:x", None),
+        ("#top", None),
+    ],
+)
+def test_links(target: str, href: str | None) -> None:
+    found = [node for node in flat(nodes.parse(f"[words](<{target}>)")) if node["tag"] == "a"]
+    assert [node["href"] for node in found] == ([href] if href else [])
+
+
+def test_deep_nesting_is_not_lost() -> None:
+    text = "".join("  " * depth + f"- item{depth}\n" for depth in range(20))
+    words = json.dumps(nodes.parse(text))
+    assert all(f'"item{depth}"' in words for depth in range(20))
+    nodes.parse(">" * 5000 + " a")
+    nodes.parse("*a " * 5000)
+
+
+# --- the page's files -----------------------------------------------------------------------------------------------
+
+
+def test_the_page_is_sent_once(client: TestClient) -> None:
+    first = client.get("/")
+    assert first.headers["content-type"].startswith("text/html")
+    again = client.get("/", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    for path in re.findall(r'(?:src|href)="([\w.]+)"', first.text):
+        assert client.get(f"/{path}").status_code == 200
+
+
+def test_the_page_has_no_way_in_and_none_out() -> None:
+    for path, file in page.files().items():
+        text = file.body.decode("utf-8")
+        sinks = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(|srcdoc|DOMParser|setHTML"
+        assert not re.search(sinks, text), path
+        assert not re.search(r"\son\w+\s*=\s*[\"']|javascript:|style=", text), path
+        outside = re.sub(r"http://www\.w3\.org/2000/svg", "", text)
+        assert not re.search(r"[\"'(]https?://\w|url\(|@import|//[\w-]+\.\w+/", outside), path
+
+
+def test_the_page_says_everything_in_both_languages() -> None:
+    files = {path: file.body.decode("utf-8") for path, file in page.files().items()}
+    english, chinese = (
+        re.findall(r'^    (?:"([^"]+)"|(\w+)):', half, re.MULTILINE) for half in files["/words.js"].split("  zh: {")
+    )
+    assert english == chinese
+    words = {one or other for one, other in english}
+    used = set(re.findall(r'data-(?:text|label|placeholder)="([^"]+)"', files["/"]))
+    for path in ("/kb.js", "/parts.js"):
+        used |= set(re.findall(r'\bsay\("([^"]+)"', files[path]))
+    assert used <= words
+    assert len(used) > 30
+
+
+# --- the contract ---------------------------------------------------------------------------------------------------
+
+
+def test_the_contract_names_what_there_is(client: TestClient) -> None:
+    contract = client.get("/openapi.json").json()
+    assert contract["openapi"] == "3.1.0"
+    for path, operations in contract["paths"].items():
+        allowed = client.options(re.sub(r"\{\w+\}", "1", path)).headers["allow"].lower().split(", ")
+        assert {name for name in operations if name != "parameters"} == set(allowed) - {"head", "options"}
+    parameters = {one["name"] for one in contract["paths"]["/api/search"]["get"]["parameters"]}
+    assert parameters == {"q", *asking.SEARCH}
+
+
+def test_the_contract_is_kept(base: KnowledgeBase) -> None:
+    """Answers against their schemas, whatever schemathesis asks; the command line of it asks for longer."""
+    schemathesis = pytest.importorskip("schemathesis", reason=NEEDS)
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    host = {"Host": "localhost"}
+    # "!" is a string, and no question; a project may be one that nobody wrote of.
+    excluded = [schemathesis.checks.positive_data_acceptance]
+    few = settings(
+        max_examples=12,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    statuses = set()
+
+    def holds(case: Any) -> None:
+        response = case.call(headers=host)
+        statuses.add(response.status_code)
+        case.validate_response(response, excluded_checks=excluded)
+
+    schema = schemathesis.openapi.from_asgi("/openapi.json", create_app(base), headers=host)
+    for operation in schema.get_all_operations():
+        for mode in schemathesis.GenerationMode:
+            if mode is schemathesis.GenerationMode.POSITIVE or operation.ok().query.items:
+                few(given(case=operation.ok().as_strategy(generation_mode=mode))(holds))()
+    assert {200, 400, 404} <= statuses <= {200, 400, 404, 415}
