@@ -10,9 +10,9 @@ import numpy as np
 from kb import ranking
 from kb.arrays import Array
 from kb.encoders import Encoder
-from kb.evidence import weigh
+from kb.evidence import Printed, weigh
 from kb.records import Evidence, Hit, IssueRecord, Lang, Query
-from kb.signature import mask
+from kb.signature import codes, mask
 from kb.store import Store
 
 __all__ = ["Snapshot"]
@@ -28,16 +28,17 @@ class Snapshot:
 
     store: Store
     encoder: Encoder
-    _errors: dict[int, list[list[str]]] = field(default_factory=dict)
+    _printed: dict[int, Printed] = field(default_factory=dict)
 
     def hits(self, query: Query, k: int, rows: Array | None, lang: Lang | None) -> list[Hit]:
         """The k nearest of `rows` (None: of all), nearest first, told in `lang` or in the question's language."""
         store, pasted = self.store, bool(query.signatures)
-        found = weigh(store, self.encoder, query, rows, k, self._error_terms)
+        found = weigh(store, self.encoder, query, rows, k, self._printed_by)
         scores = ranking.scores(found.evidence, pasted=pasted)
+        beside = self._best_beside(query, rows, found.rows)
         order = np.lexsort((found.rows, -scores))
         evidence, scores, rows_ = found.evidence[order], scores[order], found.rows[order]
-        confidences = ranking.confidences(evidence, scores, pasted=pasted, chinese=query.lang == "zh")
+        confidences = ranking.confidences(evidence, scores, beside, pasted=pasted, chinese=query.lang == "zh")
         chosen = rows_[:k].tolist()
         shown = store.records([store.telling(row, lang or query.lang) for row in chosen])
         matched = _matched(store, query, chosen, shown, found.terms)
@@ -54,14 +55,23 @@ class Snapshot:
             for rank, record in enumerate(shown)
         ]
 
-    def _error_terms(self, row: int) -> list[list[str]]:
-        """The error lines of a record as masked terms; kept, for the same few records are near to many questions."""
-        found = self._errors.get(row)
+    def _best_beside(self, query: Query, rows: Array | None, found: Array) -> float:
+        """The highest score of an issue that a filter leaves out: it makes those that are left no surer."""
+        if rows is None:
+            return 0.0
+        everywhere = weigh(self.store, self.encoder, query, None, 1, self._printed_by)
+        left_out = ~np.isin(self.store.issues(everywhere.rows), self.store.issues(found))
+        return float(ranking.scores(everywhere.evidence[left_out], pasted=bool(query.signatures)).max(initial=0.0))
+
+    def _printed_by(self, row: int) -> Printed:
+        """Kept, for the same few records are near to many questions."""
+        found = self._printed.get(row)
         if found is None:
-            if len(self._errors) >= _MAX_KEPT:
-                self._errors.clear()
+            if len(self._printed) >= _MAX_KEPT:
+                self._printed.clear()
             lines = self.store.records([row])[0].errors
-            found = self._errors[row] = [self.store.tokenise(mask(line)) for line in lines]
+            terms = [self.store.tokenise(mask(line)) for line in lines]
+            found = self._printed[row] = Printed(terms, codes("\n".join(lines)))
         return found
 
 

@@ -16,14 +16,24 @@ from kb import ranking
 from kb.arrays import Array
 from kb.encoders import Encoder
 from kb.records import Query
-from kb.signature import mask
+from kb.signature import codes, contradicts, is_around, mask
 from kb.store import Store
 
-__all__ = ["Candidates", "question_views", "weigh"]
+__all__ = ["Candidates", "Printed", "question_views", "weigh"]
 
 _CANDIDATES = 60  # from each half; the right record is among them or nowhere
 _CLOSE_LOOK = 16  # issues whose error lines are compared word by word
+_CONTRADICTED = 0.5  # of what speaks for an issue, what is left when it prints another exit code
 _MAX_TERMS = 400  # of a long log, those that tell most
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """The error lines of a record."""
+
+    terms: list[list[str]]
+    """of each line, masked"""
+    codes: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +54,9 @@ def weigh(
     query: Query,
     rows: Array | None,
     k: int,
-    error_terms: Callable[[int], list[list[str]]],
+    printed_by: Callable[[int], Printed],
 ) -> Candidates:
-    """At least the k best of `rows`, where there are so many. `error_terms`: the masked error lines of a row."""
+    """At least the k best of `rows`, where there are so many. `printed_by`: what the record of a row prints."""
     printed, prose = _shares(store, "\n".join(query.signatures)), _shares(store, query.prose)
     said = _merged(prose, printed)
     terms = _telling(store, printed, _merged(said, _shares(store, query.context)))
@@ -82,9 +92,19 @@ def weigh(
     # Reading a record costs more than all else here: only what the other evidence already speaks for.
     lines = [store.tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
     promising = np.argsort(-ranking.scores(evidence, pasted=bool(query.signatures)), kind="stable")[:_CLOSE_LOOK]
+    asked = _asked_codes(query)
     for i in promising.tolist():
-        evidence[i, -1] = ranking.closeness(lines, error_terms(int(tellings[best[i]])))
+        told = printed_by(int(tellings[best[i]]))
+        evidence[i, -1] = ranking.closeness(lines, told.terms)
+        if contradicts(asked, told.codes):
+            evidence[i] *= _CONTRADICTED
     return Candidates(tellings[best], evidence, tuple(said))
+
+
+def _asked_codes(query: Query) -> frozenset[tuple[str, str]]:
+    """An ordinary exit code says something only where nothing else does: launchers end every failure with one."""
+    found = codes("\n".join((*query.signatures, query.prose, query.context)))
+    return found if all(map(is_around, query.signatures)) else found - {("exit", "code")}
 
 
 def _covered(weights: Array, tells: Array, terms: Sequence[str], part: dict[str, float], unseen: float) -> Array:

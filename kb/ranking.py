@@ -77,10 +77,11 @@ def scores(evidence: Array, *, pasted: bool) -> Array:
     return np.asarray(evidence @ weights / weights.sum())
 
 
-def confidences(evidence: Array, scores: Array, *, pasted: bool, chinese: bool) -> Array:
-    """(n,): the probability, in (0, 1), that each is the issue asked about."""
+def confidences(evidence: Array, scores: Array, beside: float, *, pasted: bool, chinese: bool) -> Array:
+    """(n,): the probability, in (0, 1), that each is the issue asked about. `beside`: the highest score of an issue
+    that is not among them."""
     fit = PASTED if pasted else DESCRIBED
-    leads = ahead(np.asarray(scores) * sum(fit.weights), FAR)
+    leads = ahead(np.append(scores, beside) * sum(fit.weights), FAR)[: len(scores)]
     bias = fit.bias + (fit.chinese if chinese else 0.0)
     return np.asarray(1.0 / (1.0 + np.exp(-(evidence @ np.array(fit.curve) + fit.lead * leads + bias))))
 

@@ -14,7 +14,7 @@ from kb.errors import QueryError
 from kb.records import Lang, Query
 from kb.text import HAN_CHAR, clean
 
-__all__ = ["MAX_QUERY_CHARS", "is_around", "mask", "read", "strip_prefix"]
+__all__ = ["MAX_QUERY_CHARS", "codes", "contradicts", "is_around", "mask", "read", "strip_prefix"]
 
 # A longer text, and a longer line, keeps its first and last half of this: tracebacks end in what matters. Of a longer
 # text the lines between that speak of failure stay, too.
@@ -61,6 +61,25 @@ _PROGRESS = re.compile(r"\d{1,3}%\s?\||\d(?:\.\d+)?\s?(?:it/s|s/it)\b|[\u2580-\u
 _FAILURE_WORD = re.compile(
     r"[Ee]rror|ERROR|Exception|Traceback|[Ff]ail|FATAL|Killed|signal \d|\bnan\b|NaN|\bOOM\b|exit ?code"
 )
+
+# Numbers that say which failure it is. 137 and -9 are the same signal.
+_EXIT = re.compile(
+    r"(?:return code|exit(?:s|ed)?(?: with)?(?: (?:return|exit))? ?(?:code|status)|exitcode)[^\w\n-]{0,6}(-?\d{1,3})\b",
+    re.IGNORECASE,
+)
+_SIGNAL_NUMBER = re.compile(r"(?<!closing )\bsignal[: ]{1,2}(\d{1,2})\b", re.IGNORECASE)
+_SIGNAL_NAME = re.compile(r"(?<!closing signal )\bSIG(HUP|INT|QUIT|ILL|TRAP|ABRT|BUS|FPE|KILL|SEGV|PIPE|TERM)\b")
+_SIGNAL_WORDS = re.compile(
+    r"(?:signal: |^|: )(Killed|Segmentation fault|Bus error|Aborted|Floating point exception|Illegal instruction|"
+    r"Terminated)(?:\.|$| \(core dumped\))",
+    re.MULTILINE,
+)
+_XID = re.compile(r"\bXid(?: \(PCI:[0-9a-fA-F:.]{1,20}\))?:? (\d{1,3})\b")
+_SIGNALS = {
+    "HUP": "1", "INT": "2", "QUIT": "3", "ILL": "4", "TRAP": "5", "ABRT": "6", "BUS": "7", "FPE": "8", "KILL": "9",
+    "SEGV": "11", "PIPE": "13", "TERM": "15", "Killed": "9", "Segmentation fault": "11", "Bus error": "7",
+    "Aborted": "6", "Floating point exception": "8", "Illegal instruction": "4", "Terminated": "15",
+}  # fmt: skip
 
 _MASKS = (
     (re.compile(r"0x[0-9a-fA-F]+"), "#"),
@@ -161,6 +180,27 @@ def strip_prefix(line: str) -> str:
 def is_around(line: str) -> bool:
     """Do launchers and interpreters say this around every failure, whichever it is?"""
     return _AROUND.match(strip_prefix(line).lstrip()) is not None
+
+
+def codes(text: str) -> frozenset[tuple[str, str]]:
+    """What the text says by number that names a failure: ("exit", signal) of a process that died by one, however that is
+    written, ("exit", "code") of one that ended with an ordinary code, ("xid", number) of a GPU."""
+    found = {("xid", number) for number in _XID.findall(text)}
+    for code in map(int, _EXIT.findall(text)):
+        if code:
+            died = -code if code < 0 else code - 128 if 128 < code < 160 else 0
+            found.add(("exit", str(died) if died else "code"))
+    found.update(("exit", number) for number in _SIGNAL_NUMBER.findall(text))
+    found.update(("exit", _SIGNALS[name]) for name in (*_SIGNAL_NAME.findall(text), *_SIGNAL_WORDS.findall(text)))
+    return frozenset(found)
+
+
+def contradicts(asked: frozenset[tuple[str, str]], told: frozenset[tuple[str, str]]) -> bool:
+    """Do both give a code of one kind, and never the same?"""
+    return any(
+        kind in {other for other, _ in told} and not {code for code in asked & told if code[0] == kind}
+        for kind in {kind for kind, _ in asked}
+    )
 
 
 def mask(line: str) -> str:

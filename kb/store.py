@@ -81,6 +81,9 @@ class Store(Protocol):
     def weights(self, terms: Sequence[str], rows: Sequence[int]) -> Array:
         """(len(rows), len(terms)) float32: the BM25 weight of each term in each row, lowered like `information`."""
 
+    def issues(self, rows: Sequence[int] | Array) -> Array:
+        """For each row a number that the tellings of one issue share."""
+
     def tellings(self, rows: Sequence[int], within: Array | None = None) -> tuple[Array, Array]:
         """All rows (of `within`) that tell the issues of `rows`, and for each a number that the tellings of one issue
         share, ascending."""

@@ -286,6 +286,9 @@ class FaissStore:
                 spread[there] = 0
         return found.T
 
+    def issues(self, rows: Sequence[int] | Array) -> Array:
+        return self._issue[np.asarray(rows, np.int64)]
+
     def tellings(self, rows: Sequence[int], within: Array | None = None) -> tuple[Array, Array]:
         same = np.isin(self._issue, self._issue[np.asarray(rows, np.int64)])
         found = np.flatnonzero(same) if within is None else within[same[within]]
