@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kb.scan import Finding
 
-__all__ = ["CONTROL", "Screen", "visible"]
+__all__ = ["CONTROL", "Screen", "percent", "visible"]
 
 CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -80,6 +80,11 @@ _WORDS: dict[Lang, dict[str, str]] = {
 def visible(text: str) -> str:
     """The text with control characters replaced by symbols that show them (ESC becomes ␛)."""
     return CONTROL.sub(lambda m: chr(0x2400 + ord(m[0])) if ord(m[0]) < 0x20 else "\ufffd", text)
+
+
+def percent(confidence: float) -> str:
+    """Rounded down: what is not answered must not look as if it were sure enough."""
+    return f"{int(confidence * 100)}%"
 
 
 def _pieces_of(markdown: str) -> Iterator[tuple[str | None, str]]:
@@ -192,7 +197,7 @@ class Screen:
         if finding.speakers > 1:
             where += "  ·  " + words["speakers"].format(n=finding.speakers)
         self._line(_headline(record), "bold")
-        self._line(f"  {log}: {where}  ·  {words['confidence']} {finding.confidence:.0%}", "dim")
+        self._line(f"  {log}: {where}  ·  {words['confidence']} {percent(finding.confidence)}", "dim")
         self._line(f"  > {finding.text}", "yellow")
         if record.cause:
             self._line(f"  {words['cause']}: {_first_sentence(record.cause)}")
@@ -203,7 +208,7 @@ class Screen:
         """Cause and fix, for whoever has the symptom on the screen above."""
         words = _WORDS[record.lang]
         self._line(_headline(record), "bold")
-        self._line(f"{record.id}  ·  {words['confidence']} {confidence:.0%}", "dim")
+        self._line(f"{record.id}  ·  {words['confidence']} {percent(confidence)}", "dim")
         self._section(words["cause"], record.cause or words["no cause"])
         self._section(words["fix"], record.fix or words["no fix"])
         self._line()
@@ -228,17 +233,17 @@ class Screen:
                 self._line(f"{remark.line:6d}  {remark.kind:<14}  {text}")
 
     def _hit(self, hit: Hit, words: dict[str, str]) -> None:
-        note = f"{words['confidence']} {hit.confidence:.0%}"
+        note = f"{words['confidence']} {percent(hit.confidence)}"
         if hit.matched:
             note += f"  ·  {words['matched']}: {', '.join(hit.matched)}"
         self.record(hit.record, note=note, most_sources=2)
         # A long remedy scrolls the title away, and what is last stays before one's eyes.
-        self._line(f"{hit.record.id}  ·  {words['confidence']} {hit.confidence:.0%}", "dim")
+        self._line(f"{hit.record.id}  ·  {words['confidence']} {percent(hit.confidence)}", "dim")
 
     def _list(self, hits: Sequence[Hit]) -> None:
         for hit in hits:
             project = f"[{hit.record.project}] " if hit.record.project else ""
-            self._line(f"  {hit.confidence:4.0%}  {hit.issue}  {project}{hit.record.title}")
+            self._line(f"  {percent(hit.confidence):>4}  {hit.issue}  {project}{hit.record.title}")
 
     def _section(self, heading: str, markdown: str) -> None:
         self._line()

@@ -183,8 +183,8 @@ def is_around(line: str) -> bool:
 
 
 def codes(text: str) -> frozenset[tuple[str, str]]:
-    """What the text says by number that names a failure: ("exit", signal) of a process that died by one, however that is
-    written, ("exit", "code") of one that ended with an ordinary code, ("xid", number) of a GPU."""
+    """What the text says by number that names a failure: ("exit", signal) of a process that died by one, however that
+    is written, ("exit", "code") of one that ended with an ordinary code, ("xid", number) of a GPU."""
     found = {("xid", number) for number in _XID.findall(text)}
     for code in map(int, _EXIT.findall(text)):
         if code:

@@ -21,7 +21,7 @@ import numpy as np
 from kb import snapshot
 from kb.arrays import Array, dump, load
 from kb.bm25 import Postings, weigh
-from kb.errors import IndexCorrupt
+from kb.errors import IndexCorrupt, IndexMissing
 from kb.passages import VIEW_KINDS
 from kb.records import IssueRecord, Lang, Ranking
 from kb.store import Batch, rank
@@ -305,7 +305,10 @@ class FaissStore:
 
     def _read(self, row: int) -> bytes:
         first, last = int(self._starts[row]), int(self._starts[row + 1])
-        data = self._records[first:last]
+        try:
+            data = self._records[first:last]
+        except ValueError:
+            raise IndexMissing("this base is closed", hint="open it anew") from None
         if hashlib.sha256(data).digest()[:8] != self._digests[row].tobytes():
             path = self.folder / self.manifest["files"]["records"]["name"]
             raise IndexCorrupt(f"record {row} is damaged", path=path, hint="`kb build` writes it anew")

@@ -307,7 +307,7 @@ def test_parse(kb_: Kb, site: Path) -> None:
 def test_parse_explain(kb_: Kb, site: Path) -> None:
     path = site / "articles" / "en" / "ms-swift-ovis2-grpo.md"
     both = json.loads(kb_("parse", str(path), "--explain", "--json").out)
-    assert list(both) == ["records", "remarks"]
+    assert list(both) == ["draft", "records", "remarks"]
     shown = kb_("parse", str(path), "--explain").out
     assert ("What is in no record:" in shown) == bool(both["remarks"])
     assert ("Everything is in a record." in shown) == (not both["remarks"])
@@ -396,7 +396,7 @@ def test_completion_scripts(shell: str, kb_: Kb) -> None:
 
 
 def test_completion_offers_the_commands() -> None:
-    ended = _process(_KB_COMPLETE="bash_complete", COMP_WORDS="kb se", COMP_CWORD="1")
+    ended = _process(_KB_COMPLETE="bash_complete", COMP_WORDS="kb sea", COMP_CWORD="1")
     assert ended.stdout.decode().split() == ["plain,search"]
 
 

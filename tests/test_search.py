@@ -519,3 +519,47 @@ def test_projects_count_issues_once(base: KnowledgeBase) -> None:
     found = base.projects()
     assert dict(found) == {project: len(names) for project, names in issues.items()}
     assert [count for _, count in found] == sorted((count for _, count in found), reverse=True)
+
+
+# --- what contradicts, and what a filter does -----------------------------------------------------------------------
+
+_EXITS = """\
+[2025-01-01 10:00:00,000] [INFO] [stage3.py:137] CPU Offload: True
+[2025-01-01 10:00:01,000] [INFO] [launch.py:318:sigkill_handler] Killing subprocess 48121
+[2025-01-01 10:00:02,000] [ERROR] [launch.py:322:sigkill_handler] ['python3', 'train.py'] exits with return code = {}
+"""
+
+
+def test_another_signal_is_another_failure(base: KnowledgeBase) -> None:
+    killed = base.search(_EXITS.format(-9))
+    assert killed.answered
+    assert killed.hits[0].issue == "deepspeed-offload-exit-minus-9#1"
+    for code in (-11, -6, -7, 1):
+        other = base.search(_EXITS.format(code))
+        assert not (other.answered and other.hits[0].issue == "deepspeed-offload-exit-minus-9#1"), code
+    assert not base.search("NVRM: Xid (PCI:0000:3b:00): 31, pid=77, MMU Fault").answered
+    assert base.search("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus").answered
+
+
+@pytest.mark.parametrize(
+    ("text", "project"),
+    [
+        ("num_workers大于0就卡住不动,也不报错,设成0就正常", "vLLM"),
+        ("IndexError: pop from an empty deque", "vLLM"),
+        ("undefined symbol ncclCommRegister", "DeepSpeed"),
+    ],
+)
+def test_a_filter_makes_nobody_surer(text: str, project: str, base: KnowledgeBase) -> None:
+    free, filtered = base.search(text, 20), base.search(text, 20, project=project)
+    before = {hit.issue: hit.confidence for hit in free.hits}
+    assert free.hits[0].issue not in {hit.issue for hit in filtered.hits}
+    assert not filtered.answered
+    for hit in filtered.hits:
+        assert hit.confidence <= before.get(hit.issue, 1) + 0.02
+
+
+def test_a_closed_base_says_so(index: Path) -> None:
+    base = KnowledgeBase.open(index)
+    base.close()
+    with pytest.raises(IndexMissing, match="closed"):
+        base.search("IndexError: pop from an empty deque")

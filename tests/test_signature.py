@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import QueryError
-from kb.signature import MAX_LINE_CHARS, MAX_QUERY_CHARS, MAX_SIGNATURES, mask, read, strip_prefix
+from kb.signature import MAX_LINE_CHARS, MAX_QUERY_CHARS, MAX_SIGNATURES, codes, contradicts, mask, read, strip_prefix
 
 CASES = json.loads((Path(__file__).parent / "cases" / "signatures.json").read_text("utf-8"))
 POP = "IndexError: pop from an empty deque"
@@ -286,3 +286,43 @@ def test_time_grows_with_the_text(unit: str) -> None:
         return _best_of(lambda: (read(text), mask(text), strip_prefix(text)))
 
     assert work(60_000) / work(30_000) < 3.0 or work(60_000) / work(30_000) < 3.0
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[ERROR] [launch.py:321:sigkill_handler] ['python', 'train.py'] exits with return code = -9", {("exit", "9")}),
+        ("exitcode  : -9 (pid: 438)", {("exit", "9")}),
+        ("Process finished with exit code 137 (interrupted by signal 9: SIGKILL)", {("exit", "9")}),
+        ("RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.", {("exit", "9")}),
+        ("RuntimeError: DataLoader worker (pid 7) is killed by signal: Segmentation fault.", {("exit", "11")}),
+        ("Caught signal 11 (Segmentation fault: address not mapped to object)", {("exit", "11")}),
+        ("Bus error (core dumped)", {("exit", "7")}),
+        ("traceback : Signal 8 (SIGFPE) received by PID 7731", {("exit", "8")}),
+        ("npm ERR! exit code 1", {("exit", "code")}),
+        ("训练进程以 exit code 139 退出", {("exit", "11")}),
+        ("NVRM: Xid (PCI:0000:3b:00): 79, pid=12, GPU has fallen off the bus", {("xid", "79")}),
+        ("Xid 31 一直刷屏", {("xid", "31")}),
+        ("Sending process 2290 closing signal SIGTERM", set()),  # how a launcher ends the others
+        ("exit status 0, 12 of 128 steps", set()),
+        ("signal processing with 9 channels", set()),
+    ],
+)
+def test_codes_that_name_a_failure(text: str, found: set[tuple[str, str]]) -> None:
+    assert codes(text) == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "no"),
+    [
+        ("return code = -11", "return code = -9", True),
+        ("return code = -9", "exitcode: -9, or exit code 137", False),
+        ("return code = -9", "IndexError: pop from an empty deque", False),
+        ("", "return code = -9", False),
+        ("Xid 31", "Xid 48 or Xid 95", True),
+        ("Xid 31, then exit code -9", "Xid 48, exit code -9", True),
+        ("exit code 1 on rank 0, exit code -9 on rank 1", "exitcode: -9", False),
+    ],
+)
+def test_contradiction_is_a_code_of_one_kind_and_never_the_same(asked: str, told: str, no: bool) -> None:
+    assert contradicts(codes(asked), codes(told)) is no

@@ -44,7 +44,7 @@ min_confidence_option: Option = click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
     metavar="P",
-    help="Answer from this confidence on. Default: 0.45; nearer to 1 it says more often that it does not know.",
+    help="Answer from this confidence on. Default: 0.4; nearer to 1 it says more often that it does not know.",
 )
 json_option: Option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -46,7 +46,7 @@ def hint(hit: Hit) -> str:
     record = hit.record
     known, cause, fix, whole = _WORDS[record.lang]
     project = f"[{record.project}] " if record.project else ""
-    lines = [f"kb: {known} ({hit.confidence:.0%}): {project}{record.title}"]
+    lines = [f"kb: {known} ({int(hit.confidence * 100)}%): {project}{record.title}"]
     if record.cause:
         lines.append(f"  {cause}{_sentence(record.cause)}")
     steps = _steps(record.fix)
