@@ -48,6 +48,18 @@ def by_mcp(index: Path, question: str) -> Answer:
     return first(asyncio.run(ask()))
 
 
+def by_http(index: Path, question: str) -> Answer:
+    for module in ("starlette", "uvicorn", "httpx2"):
+        pytest.importorskip(module, reason='needs the extra: pip install -e ".[serve,dev]"')
+    from starlette.testclient import TestClient
+
+    from kb.server import create_app
+
+    with KnowledgeBase.open(index) as base:
+        client = TestClient(create_app(base), base_url="http://localhost")
+        return first(client.post("/api/search", json={"query": question}).json())
+
+
 def by_hint(index: Path, question: str) -> Answer:
     """The way of excepthook, log handler, IPython and pytest."""
     result = Guard(index).ask_in_time(lambda: question, seconds=60)
@@ -60,7 +72,7 @@ def first(answer: Any) -> Answer:
     return answer["answered"], answer["results"][0]["issue"]
 
 
-DOORS: dict[str, Callable[[Path, str], Answer]] = {"python": by_python, "hint": by_hint, "mcp": by_mcp}
+DOORS: dict[str, Callable[[Path, str], Answer]] = {"python": by_python, "hint": by_hint, "mcp": by_mcp, "http": by_http}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -482,6 +482,18 @@ def test_clients_that_are_slow_or_rude(base: KnowledgeBase, monkeypatch: pytest.
         assert told(port, head + b"\r\n").startswith(b"HTTP/1.1 200 ")  # and it is still there
 
 
+def test_nothing_waits_for_an_acknowledgement(base: KnowledgeBase) -> None:
+    """Headers and body went out in two packets, and the second one waited 40 ms."""
+    with listening(base) as port, socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        started = time.monotonic()
+        for _ in range(20):
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            found = b""
+            while b'"snapshot"' not in found:
+                found += client.recv(1 << 16)
+        assert time.monotonic() - started < 0.5
+
+
 # --- the command ----------------------------------------------------------------------------------------------------
 
 

@@ -54,7 +54,7 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
     own = {platform.node(), host} - {""}
     rules = Rules.of((*names, *(own if not at_home else ())), any_address=not at_home, token=token)
     with open_base(index) as base:
-        base.search("warm up")
+        base.search("warm up 预热")
 
         def ready(port: int) -> None:
             shown = platform.node() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host

@@ -1,0 +1,284 @@
+"""The page, in a browser: asking, copying, both languages, a narrow screen, the dark, and a token."""
+
+# ruff: noqa: E402  # what needs an extra is imported after asking for it
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb import KnowledgeBase
+
+NEEDS = 'needs the extra: pip install -e ".[serve,dev]"'
+pytest.importorskip("starlette", reason=NEEDS)
+pytest.importorskip("uvicorn", reason=NEEDS)
+pytest.importorskip("playwright", reason=NEEDS)
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+if not CHROMIUM:
+    pytest.skip("needs a browser: apt-get install chromium", allow_module_level=True)
+
+import uvicorn
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from kb.server import Rules, create_app
+from kb.server.listen import configured
+
+KNOWN = "[rank3]: IndexError: pop from an empty deque"
+ISSUE = "ms-swift-ovis2-grpo"
+OpenPage = Callable[..., Page]
+
+
+@contextmanager
+def served(base: KnowledgeBase, rules: Rules | None = None) -> Iterator[str]:
+    server = uvicorn.Server(configured(create_app(base, rules)))
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{place.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def address(index: Path) -> Iterator[str]:
+    with KnowledgeBase.open(index) as base, served(base) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[OpenPage]:
+    """Opens an address in a window of its own; at the end nothing may have gone wrong in any of them."""
+    wrong: list[str] = []
+    contexts = []
+
+    def go(address: str, *, width: int = 1100, locale: str = "en-US", **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 760}, locale=locale, **options)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}") or dialog.dismiss())
+        page.on(
+            "console",
+            lambda said: wrong.append(said.text) if said.type == "error" and "status of 40" not in said.text else None,
+        )
+        page.goto(address)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+def test_ask_copy_and_move(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    expect(page.locator(".welcome")).to_contain_text("issues")
+    page.fill("#box", KNOWN)
+    first = page.locator(".hit").first
+    expect(first.locator("h2")).to_contain_text("pop from an empty deque")
+    expect(first.locator(".fix h3")).to_have_text("Fix")
+    expect(page.locator("#status")).to_contain_text("Known issue")
+    first.locator(".fix .fence .copy").nth(1).click()
+    assert page.evaluate("navigator.clipboard.readText()") == 'pip install -U "deepspeed>=0.19.2"'
+
+    page.focus("#box")
+    page.keyboard.press("Enter")
+    expect(first.locator(".opens")).to_be_focused()
+    page.keyboard.press("c")
+    expect(page.locator("#status")).to_contain_text("Copied")
+    assert "deepspeed" in page.evaluate("navigator.clipboard.readText()")
+    page.keyboard.press("Enter")
+    expect(first.locator(".body")).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(first.locator(".body")).to_be_visible()
+    page.keyboard.press("k")
+    expect(page.locator("#box")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#box")).to_have_value("")
+    expect(page.locator(".welcome")).to_be_visible()
+
+
+def test_not_known_is_said(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    page.fill("#box", "how do I fix a flat tyre")
+    expect(page.locator(".unknown h2")).to_have_text("Not known")
+    expect(page.locator(".hit .body:visible")).to_have_count(0)
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".opens").first).to_be_focused()
+    page.keyboard.press("j")
+    expect(page.locator(".opens").nth(1)).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.locator("#box")).to_be_focused()
+
+
+def test_answers_come_while_one_types(visit: OpenPage, address: str) -> None:
+    """Of answers that overtake each other the last one stays."""
+    page = visit(address)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or "") if "search" in request.url else None)
+    page.locator("#box").press_sequentially("pop from an empty deque", delay=15)
+    expect(page.locator(".hit h2").first).to_contain_text("deque")
+    assert 1 <= len(asked) < len("pop from an empty deque")
+    assert not [url for url in asked if "deque" in url and "?" in url]
+
+
+def test_languages(visit: OpenPage, address: str) -> None:
+    page = visit(address, locale="zh-CN")
+    assert page.get_attribute("html", "lang") == "zh-Hans"
+    expect(page.locator("#ask > label")).to_have_text("粘贴报错、日志，或描述现象")
+    page.fill("#box", KNOWN)
+    first = page.locator(".hit").first
+    expect(first.locator(".body")).to_have_attribute("lang", "en")
+    expect(first.locator(".fix h3")).to_have_text("解决方案")
+    first.locator(".links button").click()
+    expect(first.locator(".body")).to_have_attribute("lang", "zh-Hans")
+    page.select_option("#told", "zh")
+    expect(page.locator(".hit h2").first).to_contain_text(re.compile("[\u4e00-\u9fff]"))
+    page.click("#language")
+    assert page.get_attribute("html", "lang") == "en"
+    expect(page.locator(".fix h3").first).to_have_text("Fix")
+    page.reload()
+    assert page.get_attribute("html", "lang") == "en"
+
+
+def test_places_have_addresses(visit: OpenPage, address: str) -> None:
+    page = visit(f"{address}#/issue/{ISSUE}/2")
+    expect(page.locator("h1")).to_contain_text("pop from an empty deque")
+    expect(page.locator(".body h3")).to_have_text(["Symptom", "Cause", "Fix", "Asked as"])
+    page.click("#to-browse")
+    expect(page.locator(".titles li").nth(100)).to_be_attached()
+    page.click(".shelf .tag >> text=DeepSpeed")
+    expect(page.locator("#view > h1")).to_contain_text("DeepSpeed")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator(".whole h1")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#view > h1")).to_contain_text("DeepSpeed")
+    page.goto(f"{address}#/issue/no-such-issue/1")
+    expect(page.locator("#status")).to_have_text("There is no such issue here.")
+    page.keyboard.press("Escape")
+    expect(page.locator(".welcome")).to_be_visible()
+
+
+def test_a_project_and_a_long_log(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    page.evaluate("log => navigator.clipboard.writeText(log)", "step 1 loss 0.3\n" * 40_000 + KNOWN)
+    page.focus("#box")
+    page.keyboard.press("Control+v")
+    expect(page.locator(".hit h2").first).to_contain_text("pop from an empty deque")
+    expect(page.locator("#status")).to_contain_text("left out")
+    page.fill("#box", KNOWN)
+    page.select_option("#project", "vLLM")
+    expect(page.locator(".hit .tag").first).to_have_text("vLLM")
+
+
+@pytest.mark.parametrize("place", ["#/", "#/browse", f"#/issue/{ISSUE}/2"])
+def test_a_narrow_screen(visit: OpenPage, address: str, place: str) -> None:
+    page = visit(address + place, width=360, locale="zh-CN", has_touch=True)
+    if place == "#/":
+        page.fill("#box", KNOWN)
+    expect(page.locator("#view a, #view button").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_dark(visit: OpenPage, address: str) -> None:
+    page = visit(address, color_scheme="dark")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(paper) == "rgb(19, 20, 22)"
+    page.click("#theme")
+    assert page.evaluate(paper) == "rgb(251, 250, 248)"
+    page.reload()
+    assert page.evaluate(paper) == "rgb(251, 250, 248)"
+
+
+def test_what_a_reader_of_screens_is_told(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    expect(page.get_by_role("textbox", name="Paste an error, a log, or say what happens")).to_be_focused()
+    expect(page.get_by_role("combobox", name="Project")).to_be_visible()
+    page.fill("#box", KNOWN)
+    expect(page.get_by_role("status")).to_contain_text("DeepSpeed ZeRO-3")
+    expect(page.get_by_role("button", name=re.compile("^IndexError"))).to_have_attribute("aria-expanded", "true")
+    nameless = page.evaluate(
+        "[...document.querySelectorAll('button, a, select, textarea, input')].filter(one =>"
+        " !one.textContent.trim() && !one.getAttribute('aria-label') && !one.labels?.length).length"
+    )
+    assert nameless == 0
+
+
+def test_payloads_stay_text(visit: OpenPage, tmp_path: Path, write: Any) -> None:
+    payloads = (Path(__file__).parent / "cases/hostile_markup.txt").read_text("utf-8").splitlines()
+    hostile = "<img src=x onerror=alert(1)>"
+    text = (
+        f'---\nproject: "Demo {hostile}"\ntags: ["{hostile}"]\nsources: ["javascript:alert(1)", "https://a.example/{hostile}"]\n'
+        f"---\n\n# Notes\n\n## It stops {hostile}\n\n### Symptom\n\n```\nRuntimeError: abcdef ghi {hostile}\n```\n\n"
+        "### Fix\n\n" + "\n\n".join(payloads) + "\n"
+    )
+    KnowledgeBase.build(write({"en/a.md": text}), tmp_path / "index")
+    with KnowledgeBase.open(tmp_path / "index") as base, served(base) as address:
+        page = visit(address)
+        for question in (f"RuntimeError: abcdef ghi {hostile}", *payloads):
+            page.fill("#box", question)
+            page.wait_for_timeout(20)
+        page.fill("#box", f"RuntimeError: abcdef ghi {hostile}")
+        expect(page.locator(".hit")).to_have_count(1)
+        for place in ("", f"#/issue/a/1/{hostile}", "#/browse", "#/issue/a/1"):
+            page.goto(address + place)
+            page.wait_for_timeout(100)
+            assert page.locator("main script, main img, main iframe, main svg, main form form, main style").count() == 0
+        expect(page.locator(".whole")).to_contain_text("<script>alert(1)</script>")
+        links = page.locator("main a").evaluate_all("all => all.map(one => [one.getAttribute('href'), one.rel])")
+        for href, rel in links:
+            assert href.startswith("#/") or (re.match("https?://", href) and "noopener" in rel)
+
+
+def test_a_token_is_asked_for(visit: OpenPage, index: Path) -> None:
+    with KnowledgeBase.open(index) as base, served(base, Rules.of(token="s3cret")) as address:
+        page = visit(address)
+        expect(page.locator("#login")).to_be_visible()
+        page.fill("#token", "wrong")
+        page.keyboard.press("Enter")
+        expect(page.locator("#login")).to_be_visible()
+        page.fill("#token", "s3cret")
+        page.keyboard.press("Enter")
+        expect(page.locator(".welcome")).to_contain_text("issues")
+        page = visit(f"{address}#token=s3cret")
+        expect(page.locator(".welcome")).to_contain_text("issues")
+        assert "s3cret" not in page.url
+
+
+def test_pictures(visit: OpenPage, address: str, tmp_path: Path) -> None:
+    """What stands in docs/img; `KB_PICTURES=docs/img pytest tests/test_page.py -k pictures` renews it."""
+    folder = Path(os.environ.get("KB_PICTURES") or tmp_path)
+    pictures: list[tuple[str, str, dict[str, Any]]] = [
+        ("page", KNOWN, {"width": 1000}),
+        ("page-dark", "断点续训又从第 0 步开始", {"width": 1000, "locale": "zh-CN", "color_scheme": "dark"}),
+        ("page-phone", "多机训练 pop from an empty deque", {"width": 360, "locale": "zh-CN"}),
+        ("page-unknown", "how do I fix a flat tyre", {"width": 1000}),
+    ]
+    for name, question, options in pictures:
+        page = visit(address, **options)
+        page.fill("#box", question)
+        expect(page.locator(".hit").first).to_be_visible()
+        page.wait_for_timeout(300)
+        page.screenshot(path=folder / f"{name}.png")
+        assert (folder / f"{name}.png").stat().st_size < 200_000
