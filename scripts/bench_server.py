@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -19,8 +20,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
-
-from kb import KnowledgeBase
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests/cases/questions.jsonl"
@@ -112,6 +111,9 @@ def main() -> None:
     questions = [case["query"] for case in cases if case["kind"] in given.kinds.split(",")]
     paths = [f"/api/search?q={quote(question[:3000])}" for question in questions]
     index = [] if given.index is None else ["--index", str(given.index)]
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `kb serve` does; numpy reads it when it is imported
+    from kb import KnowledgeBase
 
     with KnowledgeBase.open(given.index) as base:
         sizes = [len(json.dumps(base.search(question).as_dict())) for question in questions]
