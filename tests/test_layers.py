@@ -87,7 +87,7 @@ def _loaded(module: str) -> ModuleType | None:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as missing:
-        if missing.name not in ("starlette", "uvicorn"):
+        if (missing.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
             raise
         return None
 
