@@ -107,7 +107,7 @@ def coverage(weights: Array, tells: Array, unseen: float) -> Array:
     """(n,) from BM25 weights (n, terms) and what each term tells (terms,): the share of it that stands in each issue,
     as if one more term had been asked for that no issue has, which tells `unseen`: one common word is a question half
     told."""
-    return np.asarray((weights > 0) @ tells / (tells.sum() + unseen), np.float32)
+    return np.asarray(np.where(weights > 0, tells, 0).sum(axis=1) / (tells.sum() + unseen), np.float32)
 
 
 def closeness(lines: Sequence[Sequence[str]], errors: Sequence[Sequence[str]]) -> float:

@@ -226,7 +226,7 @@ class FaissStore:
             views, owners = np.ascontiguousarray(views[inside]), owners[inside]
         if not len(vectors) or not len(views) or k <= 0:
             return Ranking((), ())
-        if len(vectors) == 1:
+        if len(vectors) <= 8:
             faiss.omp_set_num_threads(1)  # one query, 50,000 vectors: 1.9 ms; with two threads on a busy machine 32
         # A record has a few views and every one may be among the nearest: ask until the k best records are sure.
         wanted, most = k * 4, len(views)
@@ -257,7 +257,9 @@ class FaissStore:
         # Every view of every row, as positions in the table: firsts[i], firsts[i] + 1, ... one row after the other.
         which = np.repeat(np.arange(len(rows)), counts)
         at = np.arange(len(which)) + np.repeat(firsts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        np.maximum.at(found, (which, self._view_kinds[at]), (self._views[at] @ vectors.T).max(axis=1))
+        # Not `@`: BLAS would wake its threads, which cost more than these few products on a machine that is busy.
+        cosines = np.einsum("vd,qd->vq", self._views[at], vectors).max(axis=1)
+        np.maximum.at(found, (which, self._view_kinds[at]), cosines)
         return found
 
     def tokenise(self, text: str) -> list[str]:
