@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from kb.errors import QueryError
+from kb.ranking import ANSWER_AT
 from kb.search import MAX_K
 
 __all__ = ["ISSUES", "LISTING", "QUESTION", "SEARCH", "from_json", "from_pairs"]
@@ -43,7 +44,7 @@ SEARCH: Table = {
         "type": "number",
         "minimum": 0,
         "maximum": 1,
-        "default": 0.5,
+        "default": ANSWER_AT,
         "description": "Answer from this confidence on.",
     },
     "render": _RENDER,
