@@ -15,14 +15,16 @@ MiniLM needs `--minilm` with the folder of the model, or the package gt-all-mini
 otherwise both are left out. To abstain, kb goes by its confidence and each of the others by the score of its first hit.
 
 QUESTIONS are by default tests/cases/*.jsonl. The few numbers in kb/ranking.py are fitted on questions among those; "kb,
-unseen" is cross-validated, each question judged by a fit that has not seen its issue. Below, what each part of that
-earns. `--write` puts the tables into docs/retrieval.md and docs/retrieval.zh.md, and draws them beside.
+unseen" is cross-validated, each question judged by a fit that has not seen its issue. Below, questions in one language
+over articles in the other, and what each part earns. `--write` puts the tables into docs/retrieval.md and
+docs/retrieval.zh.md, and draws them beside.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -66,6 +68,7 @@ TEXT = {
         "own": "At its own threshold, a confidence of {at:g}, kb answers {answered:.1%} of the questions that have an "
         "answer, {right:.1%} rightly, and {wrong:.1%} of those that have none. Calibration error of the first hit: "
         "{error:.3f}.",
+        "across": "Across languages: only the articles of one language are indexed",
         "parts": "What each part earns, cross-validated: the same without it",
         "methods": "recall@1 of each method by language and kind",
         "kb": "kb: confidence against truth, and recall",
@@ -77,6 +80,7 @@ TEXT = {
         "limit": "无答案的提问至多答 {most:.0%} 时，答对的比例",
         "own": "在 kb 自己的门槛上（置信度 {at:g}）：有答案的提问答了 {answered:.1%}，答对的占全部 {right:.1%}；"
         "无答案的误答了 {wrong:.1%}。首条结果的校准误差为 {error:.3f}。",
+        "across": "跨语言：只索引一种语言的文章",
         "parts": "各部分的作用（交叉验证）：去掉它之后",
         "methods": "各方法按语言和类型的 recall@1",
         "kb": "kb：置信度与实际正确率，以及召回率",
@@ -89,6 +93,8 @@ WORDS: dict[str, dict[str, str]] = {  # of a table; what is not here is the same
         "all": "全部",
         "kb, unseen": "kb（未见过的问题）",
         "without": "去掉",
+        "zh articles, en questions": "中文文章、英文提问",
+        "en articles, zh questions": "英文文章、中文提问",
         "nothing": "（都保留）",
         "others": "其余",
         "answered": "作答",
@@ -249,10 +255,25 @@ def unseen(questions: Sequence[Question], articles: Path) -> tuple[Row, dict[str
     return row("unseen", judged, scores), fit_ranking.ablation(asked, articles)
 
 
+def across(questions: Sequence[Question], articles: Path) -> dict[str, Known]:
+    """Questions in one language over the articles of the other alone."""
+    found = {}
+    for told, asked in (("zh", "en"), ("en", "zh")):
+        with tempfile.TemporaryDirectory() as copy, tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(articles / told, Path(copy, told))
+            KnowledgeBase.build(copy, folder)
+            with KnowledgeBase.open(folder) as base:
+                known = evaluate(base, [one for one in questions if one.lang == asked]).all.known
+        if known is not None:
+            found[f"{told} articles, {asked} questions"] = known
+    return found
+
+
 def report(
     measured: Evaluation,
     rows: Sequence[Row],
     earned: dict[str, dict[str, float]],
+    crossed: dict[str, Known],
     lang: str,
     files: Sequence[str],
     *,
@@ -280,6 +301,8 @@ def report(
                 error=summary.calibration.error if summary.calibration else 0.0,
             )
         )
+    cells = [[name, f"{k.n}", f"{k.recall_at_1:.3f}", f"{k.recall_at_3:.3f}"] for name, k in crossed.items()]
+    parts.append(f"**{text['across']}**\n\n" + table([["", "n", "recall@1", "recall@3"], *cells], WORDS[lang]))
     heads = ["without", *next(iter(earned.values()))]
     cells = [[name, *(f"{value:.3f}" for value in figures.values())] for name, figures in earned.items()]
     parts.append(f"**{text['parts']}**\n\n" + table([heads, *cells], WORDS[lang]))
@@ -349,8 +372,9 @@ def main() -> int:
     print("  cross-validated, and without each part ...", file=sys.stderr, flush=True)
     own, earned = unseen([one.question for one in measured.judged], args.articles)
     rows.insert(1, own)
+    crossed = across([one.question for one in measured.judged], args.articles)
     files = [path.name for path in args.questions]
-    print(report(measured, rows, earned, "en", files, drawn=False))
+    print(report(measured, rows, earned, crossed, "en", files, drawn=False))
     if not args.write:
         return 0
     drawn = importlib.util.find_spec("matplotlib") is not None
@@ -362,7 +386,7 @@ def main() -> int:
     else:
         print('without pictures; they need: pip install "kb-issues[plot]"', file=sys.stderr)
     for lang, path in DOCS.items():
-        put(path, report(measured, rows, earned, lang, files, drawn=drawn))
+        put(path, report(measured, rows, earned, crossed, lang, files, drawn=drawn))
     return 0
 
 
