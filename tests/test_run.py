@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kb.run import TAIL_BYTES, Tail
+from kb.run.tail import TAIL_BYTES, Tail
 
 if sys.platform == "win32":
     pytest.skip("needs POSIX", allow_module_level=True)
@@ -145,6 +145,40 @@ def test_a_daemon_left_behind_does_not_hold_kb(tmp_path: Path) -> None:
     pytest.fail("the daemon died")
 
 
+def test_something_left_behind_that_goes_on_writing_does_not_hold_kb(tmp_path: Path) -> None:
+    """What it says later still comes where it would have come."""
+    file = tmp_path / "out"
+    code = "(for i in $(seq 60); do echo y; sleep 0.05; done) & head -c 3000000 /dev/zero; echo own; exit 4"
+    started = time.monotonic()
+    with file.open("wb") as out:
+        ended = door("bash", "-c", code, capture_output=False, stdout=out, stderr=-1)
+    assert time.monotonic() - started < 2.5
+    assert ended.returncode == 4
+    said = file.read_bytes()
+    assert said.count(b"\0") == 3000000
+    assert b"own\n" in said
+    assert said.count(b"y") < 60
+    for _ in range(500):
+        if file.read_bytes().count(b"y") == 60:
+            return
+        time.sleep(0.02)
+    pytest.fail("the rest was lost")
+
+
+def test_the_childs_own_words_come_through_a_slow_reader() -> None:
+    """Who reads slowly gets all that was written before the end, whatever is written after it."""
+    code = "(while :; do echo y; sleep 0.01; done) & head -c 1500000 /dev/zero; echo own; exit 4"
+    with subprocess.Popen([*DOOR, "bash", "-c", code], stdout=-1, start_new_session=True) as process:
+        assert process.stdout
+        said = b""
+        while b"own" not in said and (data := os.read(process.stdout.fileno(), 20_000)):
+            said += data
+            time.sleep(0.03)
+        assert process.wait(10) == 4
+        os.killpg(process.pid, signal.SIGKILL)
+    assert said.count(b"\0") == 1500000
+
+
 def test_a_slow_reader_of_one_stream_does_not_hold_the_other() -> None:
     code = "import os; os.write(2, b'e'); os.write(1, b'x' * (8 << 20)); os.write(2, b'f')"
     with subprocess.Popen([*DOOR, *python(code)], stdout=-1, stderr=-1, bufsize=0) as process:
@@ -189,6 +223,94 @@ def test_a_signal_to_kb_reaches_the_child(number: signal.Signals) -> None:
         process.send_signal(number)
         assert process.stdout.readline() == b"%d\n" % number
         assert process.wait(10) == 40 + number
+
+
+COUNT = """
+import os, signal, time
+count = 0
+def told(number, frame):
+    global count
+    count += 1
+for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1): signal.signal(one, told)
+os.write(1, b'ready\\n')
+while not count: time.sleep(0.01)
+end = time.monotonic() + 0.4
+while time.monotonic() < end: time.sleep(0.01)
+os.write(1, b'%d\\n' % count)
+"""
+
+
+def _count(send: Callable[[int], object], door: list[str] = DOOR) -> int:
+    """How often a child counts what `send` sends to kb's process."""
+    with subprocess.Popen([*door, *python(COUNT)], stdout=-1, start_new_session=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"ready\n"
+        send(process.pid)
+        counted = int(process.stdout.readline())
+        assert process.wait(10) == 0
+    return counted
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
+def test_a_signal_to_the_group_reaches_the_child_once(number: signal.Signals) -> None:
+    """As a scheduler sends it. A trainer that saves at the first signal quits at the second."""
+    assert _count(lambda pid: os.killpg(pid, number)) == 1
+    assert _count(lambda pid: os.kill(pid, number)) == 1
+
+
+def test_a_signal_to_the_group_reaches_the_child_once_through_two() -> None:
+    assert _count(lambda pid: os.killpg(pid, signal.SIGTERM), door=[*DOOR, *DOOR]) == 1
+    assert _count(lambda pid: os.kill(pid, signal.SIGTERM), door=[*DOOR, *DOOR]) == 1
+
+
+def test_a_signal_to_each_process_of_a_job_reaches_the_child_once() -> None:
+    """As systemd and Slurm do it, one by one."""
+
+    def each(group: int) -> None:
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if os.getpgid(int(folder.name)) == group:
+                    os.kill(int(folder.name), signal.SIGTERM)
+
+    assert _count(each) == 1
+
+
+def test_a_signal_to_kb_and_then_to_its_group_is_one() -> None:
+    """As timeout(1) does it."""
+
+    def both(pid: int) -> None:
+        os.kill(pid, signal.SIGTERM)
+        os.killpg(pid, signal.SIGTERM)
+
+    assert _count(both) == 1
+
+
+def test_each_of_several_signals_is_told_apart() -> None:
+    code = COUNT.replace("end = time.monotonic() + 0.4", "end = time.monotonic() + 1.5")
+    with subprocess.Popen([*DOOR, *python(code)], stdout=-1, start_new_session=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"ready\n"
+        for send in (os.killpg, os.kill, os.killpg, os.kill, os.kill):
+            send(process.pid, signal.SIGTERM)
+            time.sleep(0.2)
+        assert process.stdout.readline() == b"5\n"
+
+
+def test_nothing_of_kb_is_left(tmp_path: Path) -> None:
+    """Neither after the command's end nor after a SIGKILL of kb."""
+    for kill in (False, True):
+        with subprocess.Popen([*DOOR, "sleep", "1" if kill else "0.1"], start_new_session=True) as process:
+            if kill:
+                time.sleep(0.5)
+                process.kill()
+        for _ in range(250):
+            try:
+                os.killpg(process.pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.02)
+        else:
+            pytest.fail("a process is left")
 
 
 # --- a terminal -----------------------------------------------------------------------------------------------------
@@ -334,6 +456,48 @@ def test_a_signal_is_named(kb: Callable[..., subprocess.CompletedProcess[bytes]]
     assert ended.stderr == b"kb: ended by SIGKILL; not known to kb\n"
 
 
+def test_the_cause_among_many_failures(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
+    """Before the tail, after many warnings."""
+    cause = "RuntimeError: CUDA error: invalid device ordinal"
+    code = (
+        "import sys\nfor i in range(40): print(f'WARN retry {i}: connection failed, will retry')\n"
+        f"print('{cause}')\n"
+        "for i in range(40000): print(f'node1:44:44 [0] NCCL INFO Channel {i:02}/08 : 0[0] -> 1[0] via P2P')\n"
+        "sys.exit(1)"
+    )
+    ended = kb("--", *python(code))
+    assert "this is likely a known issue" in ended.stderr.decode()
+    assert "cuda-invalid-device-ordinal#1" in ended.stderr.decode()
+
+
+def test_a_kb_in_a_kb_explains_once(kb: Callable[..., subprocess.CompletedProcess[bytes]], tmp_path: Path) -> None:
+    for said, answer in ((DEQUE, DEQUE_ISSUE), ("the flat tyre", "not known to kb")):
+        ended = kb("--", *KB, "--", "sh", "-c", f"echo '{said}' >&2; exit 4")
+        told = ended.stderr.decode()
+        assert ended.returncode == 4
+        assert told.count("kb: exit code 4") == 1
+        assert answer in told
+    assert kb("--", *KB, "no-such-command-anywhere").stderr.count(b"\n") == 1
+    report = tmp_path / "why.json"
+    kb("--report", str(report), "--", *KB, "--", "sh", "-c", f"echo '{DEQUE}' >&2; exit 4")
+    assert json.loads(report.read_text("utf-8"))["record"]["issue"] == DEQUE_ISSUE
+
+
+def test_what_fails_after_a_kb_in_a_kb_is_explained(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
+    script = f"{' '.join(KB)} -- sh -c 'echo unsupported thing: failed; exit 4'; echo '{DEQUE}' >&2; exit 5"
+    told = kb("--", "sh", "-c", script).stderr.decode()
+    assert told.count("kb: exit code 4") == 1
+    assert told.count("kb: exit code 5; this is likely a known issue") == 1
+    assert DEQUE_ISSUE in told
+
+
+def test_a_kb_in_a_kb_at_a_terminal(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KB_INDEX", str(index))
+    screen = Terminal(*KB, "--", *KB, "--", "sh", "-c", f"echo '{DEQUE}' >&2; exit 4")
+    assert screen.end() == 4
+    assert screen.shown.count(b"kb: exit code 4") == 1
+
+
 def test_whoever_pressed_ctrl_c_knows_why(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
     ended = kb("--", "sh", "-c", "kill -INT $$")
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
@@ -367,16 +531,56 @@ def test_the_child_starts_before_anything_heavy_is_loaded() -> None:
 # --- the tail -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1, 100, 4096, 1 << 20])
-def test_the_tail_is_bounded_and_remembers_the_first_failures(size: int) -> None:
+TOLD = b"Traceback (most recent call last):\n  File 'x.py', line 3, in f\n    raise E\nRuntimeError: first\n"
+
+
+def _tail(said: bytes, size: int) -> Tail:
     tail = Tail()
-    healthy = b"step 1 loss 2.31\n" * (60_000 if size > 1 else 5_000)
-    said = b"start\nTraceback (most recent call last):\nRuntimeError: first\n" + healthy + b"\nlast"
     for at in range(0, len(said), size):
         tail.add(said[at : at + size])
-    kept = tail.read()
-    assert len(kept) < TAIL_BYTES + (64 << 10)
+    return tail
+
+
+def test_the_tail_is_bounded_and_remembers_the_first_failures() -> None:
+    healthy = b"step 1 loss 2.31\n" * 20_000
+    said = b"start\n" + TOLD + healthy + b"\nlast"
+    read = {_tail(said, size).read() for size in (1, 7, 100, 4096, 1 << 20)}
+    (kept,) = read  # where a piece ends changes nothing
+    assert len(kept) < TAIL_BYTES + (80 << 10)
+    assert kept.startswith(b"start\n" + TOLD)
     assert kept.endswith(b"\nlast")
-    assert not tail.ends_a_line
-    if size > 1:
-        assert b"RuntimeError: first" in kept
+    assert not _tail(said, 9).ends_a_line
+
+
+def test_a_line_of_one_stream_is_not_glued_to_the_others() -> None:
+    """What is buffered ends in the middle of a line."""
+    tail = Tail()
+    tail.add(b"step 1 loss 2.31\nstep 2 lo", 1)
+    tail.add(TOLD, 2)
+    tail.add(b"ss 2.30\n" + b"step 3 loss 2.29\n" * 20_000, 1)
+    assert b"\n" + TOLD in tail.read()
+
+
+def test_the_tail_remembers_a_failure_among_others() -> None:
+    """A flood of the same line, of warnings, and of many others before it."""
+    flood = b"".join(b"[%d] connection to 10.0.0.%d failed: error\n" % (i, i % 250) for i in range(20_000))
+    names = [b"%c%c%c" % (97 + i % 26, 97 + i // 26 % 26, 97 + i // 676) for i in range(3000)]
+    warnings = b"".join(b"WARNING %s failed\n" % name for name in names[:300])
+    others = b"".join(b"error: %s is gone\n" % name for name in names)
+    healthy = b"step 1 loss 2.31\n" * 20_000
+    for before, after in ((flood, flood), (b"", warnings), (others, b""), (others, warnings[:5000])):
+        kept = _tail(before + TOLD + after + healthy, 4096).read()
+        assert TOLD in kept
+        assert len(kept) < TAIL_BYTES + (80 << 10)
+    assert b"WARNING" not in _tail(warnings + healthy, 4096).read()
+
+
+def test_the_tail_of_distinct_failures_is_bounded_in_memory_and_time() -> None:
+    said = b"".join(
+        b"error: %r is gone\n" % f"{i:032x}".translate({48 + n: 97 + n for n in range(10)}) for i in range(100_000)
+    )
+    started = time.process_time()
+    tail = _tail(said, 1 << 16)
+    assert time.process_time() - started < 3
+    assert len(tail.read()) < TAIL_BYTES + (80 << 10)
+    assert len(_tail(b"error " * 200_000, 1 << 16).read()) < TAIL_BYTES + (80 << 10)

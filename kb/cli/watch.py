@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -20,13 +21,14 @@ from kb.errors import IndexWriteFailed, KbError, QueryError
 if TYPE_CHECKING:
     from kb.records import IssueRecord, Lang
     from kb.run import Outcome
-    from kb.scan import Finding, ScanReport
+    from kb.scan import Finding, Scan, ScanReport
 
 __all__ = ["run", "scan"]
 
-_EXIT_UNKNOWN = 1
-_CHUNK = 1 << 20
+_EXIT_UNKNOWN, _EXIT_UNREADABLE = 1, 65
+_CHUNK, _PIECE = 1 << 20, 1 << 14
 _LARGE = 20 << 20  # bytes of a log from which somebody wonders
+_DAMAGE = (OSError, EOFError, zlib.error)
 _POLL_S, _QUIET_S = 0.25, 1.0  # of a log that is still written
 
 _lang_option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Tell the issues in this language.")
@@ -63,7 +65,8 @@ def scan(
       kb scan -f train.log
       kubectl logs job/train | kb scan --json - | jq '.logs[].findings[].issue'
 
-    Exits with 0 when a known issue was found, with 1 when none was.
+    Exits with 0 when a known issue was found, with 1 when none was; with 65 when none was and a log is damaged. What
+    stands before the damage counts.
     """
     if not logs:
         if sys.stdin is None or sys.stdin.isatty():
@@ -79,15 +82,19 @@ def scan(
         scanner = Scanner(base, project=project)
         show = _Shown(as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
         for path in logs:
-            one = Scan(scanner, lang=lang, warnings=warnings)
             if follow:
-                _follow(path, one.feed, lambda one=one, path=path: show.new(str(path), one.findings), one.settle)  # type: ignore[misc]
-            else:
+                _follow(path, lambda: Scan(scanner, lang=lang, warnings=warnings), show)
+                continue
+            one = Scan(scanner, lang=lang, warnings=warnings)
+            try:
                 for chunk in _chunks(path, progress=not quiet):
                     one.feed(chunk)
-            show.log(str(path), one.finish(), ended=not follow)
+            except QueryError as error:
+                show.log(str(path), one.finish(), damage=error)
+            else:
+                show.log(str(path), one.finish())
     show.end()
-    sys.exit(0 if show.found else _EXIT_UNKNOWN)
+    sys.exit(0 if show.found else _EXIT_UNREADABLE if show.damaged else _EXIT_UNKNOWN)
 
 
 class _Shown:
@@ -97,7 +104,12 @@ class _Shown:
         self._json, self._quiet, self._least = as_json, quiet, least
         self._logs: list[dict[str, Any]] = []
         self._told: set[str] = set()
-        self.found = 0
+        self.found = self.damaged = 0
+
+    def anew(self, log: str) -> None:
+        """The log that is followed begins again."""
+        self._told.clear()
+        click.echo(f"kb: {plain(log)} was made anew, and is read from its first line", err=True)
 
     def new(self, log: str, findings: tuple[Finding, ...]) -> None:
         for finding in findings:
@@ -113,14 +125,16 @@ class _Shown:
                 screen().finding(finding, log)
                 click.echo()
 
-    def log(self, log: str, report: ScanReport, *, ended: bool) -> None:
-        if not ended:
-            self.new(log, report.findings)
-            return
+    def log(self, log: str, report: ScanReport, *, damage: KbError | None = None) -> None:
+        """A whole log, or what could be read of it."""
         findings = [finding for finding in report.findings if finding.confidence >= self._least]
         self.found += len(findings)
         form = report.as_dict()
         form["findings"] = [finding.as_dict() for finding in findings]
+        if damage:
+            self.damaged += 1
+            form["damage"] = damage.message
+            complain(damage)
         self._logs.append({"log": log, **form})
         if self._quiet or self._json:
             return
@@ -129,7 +143,8 @@ class _Shown:
             output.finding(finding, log)
             click.echo()
         known = f"{len(findings)} known issue{'s' * (len(findings) != 1)}" if findings else "No known issue"
-        output.say(f"{known} in {report.lines:,} lines of {log}.", "" if findings else "bold yellow")
+        first = "the first " if damage else ""
+        output.say(f"{known} in {first}{report.lines:,} lines of {log}.", "" if findings else "bold yellow")
 
     def end(self) -> None:
         if self._json and not self._quiet and self._logs:
@@ -137,48 +152,83 @@ class _Shown:
 
 
 def _chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
-    """The bytes of a log; with a bar on stderr when there are many and somebody is watching."""
-    if path == Path("-"):
-        yield from iter(lambda: os.read(sys.stdin.fileno(), _CHUNK), b"")  # as it comes, not when a megabyte is full
-        return
+    """The bytes of a log; with a bar on stderr when there are many and somebody is watching. All that can be read comes
+    before the QueryError of a log that is damaged."""
     try:
+        if path == Path("-"):
+            yield from iter(
+                lambda: os.read(sys.stdin.fileno(), _CHUNK), b""
+            )  # as it comes, not when a megabyte is full
+            return
         with path.open("rb") as raw:
             size = os.fstat(raw.fileno()).st_size
-            stream = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
+            chunks = _unpacked(raw) if path.suffix == ".gz" else iter(lambda: raw.read(_CHUNK), b"")
             if not progress or size < _LARGE or not sys.stderr.isatty():
-                yield from iter(lambda: stream.read(_CHUNK), b"")
+                yield from chunks
                 return
             with click.progressbar(length=size, file=sys.stderr, label=plain(path.name)) as bar:
                 at = 0
-                while chunk := stream.read(_CHUNK):
+                for chunk in chunks:
                     yield chunk
                     bar.update(raw.tell() - at)
                     at = raw.tell()
-    except (OSError, EOFError) as error:
+    except _DAMAGE as error:
         raise QueryError(f"this log cannot be read to its end ({error})", path=path) from None
 
 
-def _follow(path: Path, feed: Callable[[bytes], None], tell: Callable[[], None], settle: Callable[[], None]) -> None:
-    """Until Ctrl-C. A log that was made anew or cut off is read from its start."""
+def _unpacked(raw: BinaryIO) -> Iterator[bytes]:
+    """In small pieces: where the file is damaged, no more than one is lost."""
+    stream = gzip.GzipFile(fileobj=raw)
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while piece := stream.read1(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size >= _CHUNK:
+                yield b"".join(pieces)
+                pieces, size = [], 0
+    except _DAMAGE:
+        yield b"".join(pieces)
+        raise
+    yield b"".join(pieces)
+
+
+def _follow(path: Path, begin: Callable[[], Scan], show: _Shown) -> None:
+    """Until Ctrl-C. A log that was made anew or cut off is another one, and is read from its start."""
+    log = str(path)
+    one = begin()
     raw: BinaryIO = path.open("rb")
     quiet = 0.0
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             if chunk := raw.read(_CHUNK):
-                feed(chunk)
+                one.feed(chunk)
                 quiet = 0.0
             else:
                 time.sleep(_POLL_S)
                 quiet += _POLL_S
-                with contextlib.suppress(OSError):
-                    now, own = path.stat(), os.fstat(raw.fileno())
-                    if now.st_ino != own.st_ino or now.st_size < raw.tell():
-                        raw.close()
-                        raw = path.open("rb")
+                if _is_another(path, raw):
+                    for chunk in iter(lambda: raw.read(_CHUNK), b""):  # noqa: B023  what came before it was moved away
+                        one.feed(chunk)
+                    show.new(log, one.finish().findings)
+                    raw.close()
+                    raw = path.open("rb")
+                    one = begin()
+                    show.anew(log)
             if quiet >= _QUIET_S:
-                settle()
-            tell()
+                one.settle()
+            show.new(log, one.findings)
+    show.new(log, one.finish().findings)
     raw.close()
+
+
+def _is_another(path: Path, opened: BinaryIO) -> bool:
+    try:
+        now, own = path.stat(), os.fstat(opened.fileno())
+    except OSError:  # between a move and a new file there is none
+        return False
+    return now.st_ino != own.st_ino or now.st_size < opened.tell()
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -211,11 +261,17 @@ def _explain(
     outcome: Outcome, command: tuple[str, ...], lang: Lang | None, report: Path | None, index: Path | None
 ) -> None:
     """The child's result is what counts: whatever goes wrong here is a line on stderr."""
+    from kb.run.inner import by_command
+
     try:
-        found = _known(outcome.said, lang, index)
+        said, told = by_command(outcome.said)
+        if told and report is None:
+            return
+        found = _known(said, lang, index)
         if report is not None:
             _write_report(report, command, outcome, found)
-        _tell(outcome, found)
+        if not told:
+            _tell(outcome, found)
     except KbError as error:
         complain(error)
     except BrokenPipeError:

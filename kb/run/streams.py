@@ -1,0 +1,215 @@
+"""Here is a child's output; it goes where ours goes, at once and byte for byte, and its end is kept.
+
+Where it would go to a terminal, it takes the way through a second terminal (a pty) of the same size and modes; else
+through a pipe for each stream.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import stat
+import subprocess
+import sys
+import threading
+from typing import Any
+
+from kb.run.tail import Tail
+
+if sys.platform != "win32":
+    import fcntl
+    import termios
+
+__all__ = ["Streams"]
+
+CHUNK = 1 << 16
+PIPE_BYTES = 1 << 20  # the largest that Linux gives anybody
+# After the child's end somebody else may still hold a pipe: how long nothing may come, and how long we wait in all, not
+# counting what a slow reader of ours takes.
+QUIET_S, WAIT_S = 0.3, 1.0
+LOOK_S = 0.02
+
+
+class Streams:
+    """The ways of the child's output: each from an end that it writes to, to one of our own descriptors."""
+
+    def __init__(self) -> None:
+        self.tail = Tail()
+        self._terminal: int | None = None
+        self._copies: list[_Copy] = []
+        ends: dict[int, int] = {}
+        for target in (1, 2):
+            shared = _shared(target, ends)
+            ends[target] = ends[shared] if shared else self._way_to(target)
+        self.outer_ends = ends[1], ends[2]
+
+    def _way_to(self, target: int) -> int:
+        """A new way to our descriptor `target`: the end for the child."""
+        if sys.platform != "win32" and os.isatty(target):
+            source, end = os.openpty()
+            self._terminal = source
+            modes = termios.tcgetattr(target)
+            modes[1] &= ~termios.OPOST  # the terminal that shows it will do that
+            termios.tcsetattr(end, termios.TCSANOW, modes)
+            self.resize()
+        else:
+            source, end = os.pipe()
+            if sys.platform == "linux":
+                with contextlib.suppress(OSError):
+                    fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        self._copies.append(_Copy(source, target, self.tail, follow_modes=source == self._terminal))
+        return end
+
+    def resize(self) -> bool:
+        """Gives the child's terminal the size of ours. False when it has none."""
+        if self._terminal is None:
+            return False
+        for target in (1, 2, 0):
+            with contextlib.suppress(OSError):
+                size = fcntl.ioctl(target, termios.TIOCGWINSZ, bytes(8))
+                fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, size)
+                break
+        return True
+
+    def start(self) -> None:
+        self._close_ends()
+        for copy in self._copies:
+            copy.start()
+
+    def drain(self) -> None:
+        """After the child's end: passes on what it wrote. A process that it left behind may hold its end for ever."""
+        left = WAIT_S
+        for copy in self._copies:
+            left = copy.wait(left)
+            copy.restore_modes()
+
+    def leave(self) -> None:
+        """Whatever is still written is read by somebody, so that its writer does not die of it."""
+        for copy in self._copies:
+            copy.leave()
+
+    def close(self) -> None:
+        self._close_ends()
+        for copy in self._copies:
+            os.close(copy.source)
+
+    def _close_ends(self) -> None:
+        for end in {*self.outer_ends}:
+            os.close(end)
+
+
+class _Copy(threading.Thread):
+    """Copies from `source` to `target` until the end; one thread each, so that a reader who is slow with one stream
+    does not hold up the other."""
+
+    def __init__(self, source: int, target: int, tail: Tail, *, follow_modes: bool) -> None:
+        super().__init__(daemon=True)
+        self.source = source
+        self._target = target
+        self._tail = tail
+        self._busy = False
+        self._left = False
+        self._copied = 0
+        self._follow = follow_modes and os.isatty(0)
+        self._seen = _input_modes(source) if self._follow else None
+        self._own: Any = None
+
+    def run(self) -> None:
+        while data := self._next():
+            self._busy = True
+            self._tail.add(data, self._target)
+            if self._follow:
+                self._follow_modes()
+            try:
+                _write(self._target, data)
+            except OSError:  # nobody reads any more: the child shall hear of it as it would without us
+                os.close(self.source)
+                return
+            self._copied += len(data)
+            self._busy = False
+            if self._left:
+                return
+
+    def _next(self) -> bytes:
+        try:
+            return os.read(self.source, CHUNK)
+        except OSError:  # EIO: the last who had the terminal closed it
+            return b""
+
+    def wait(self, left: float) -> float:
+        """For the end, but not for somebody who holds the other end and says nothing, little, or never stops: at most
+        `left` seconds, in which neither our reader nor the processor keeps us from reading. What remains of them."""
+        before = self._copied
+        quiet = 0.0
+        while self.is_alive() and left > 0 and quiet < QUIET_S and self._copied - before <= 2 * PIPE_BYTES:
+            copied = self._copied
+            self.join(LOOK_S)
+            if self._busy or self._unread():
+                quiet = 0.0
+            else:
+                left -= LOOK_S
+                quiet = quiet + LOOK_S if self._copied == copied else 0.0
+        return left
+
+    def _unread(self) -> int:
+        if sys.platform != "win32":
+            with contextlib.suppress(OSError):
+                return int.from_bytes(fcntl.ioctl(self.source, termios.FIONREAD, bytes(4)), sys.byteorder)
+        return 0
+
+    def leave(self) -> None:
+        """To somebody who reads on: to where we wrote, unless a reader there waits for the end."""
+        self._left = True
+        if self.is_alive():
+            with contextlib.suppress(OSError):
+                kind = os.fstat(self._target).st_mode
+                waits = not (stat.S_ISREG(kind) or stat.S_ISCHR(kind))
+                subprocess.Popen(
+                    ["cat"],
+                    stdin=self.source,
+                    stdout=subprocess.DEVNULL if waits else self._target,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+
+    def _follow_modes(self) -> None:
+        """A full-screen program sets the modes of the terminal it writes to, and means the one it is typed into."""
+        with contextlib.suppress(OSError, termios.error):
+            asked = _input_modes(self.source)
+            if asked != self._seen:
+                modes = termios.tcgetattr(0)
+                self._own = self._own or list(modes)
+                modes[0], modes[3] = asked
+                termios.tcsetattr(0, termios.TCSANOW, modes)
+            self._seen = asked
+
+    def restore_modes(self) -> None:
+        if self._own is not None:
+            with contextlib.suppress(OSError, termios.error):
+                termios.tcsetattr(0, termios.TCSADRAIN, self._own)
+
+
+def _shared(target: int, others: dict[int, int]) -> int | None:
+    """Another of our descriptors that leads to the same place (`2>&1`): one way for both keeps their order."""
+    for other in others:
+        if os.isatty(target) and os.isatty(other):
+            return other
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(target), os.fstat(other)):
+                return other
+    return None
+
+
+def _input_modes(terminal: int) -> tuple[int, int]:
+    modes = termios.tcgetattr(terminal)
+    return modes[0], modes[3]
+
+
+def _write(target: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(target, view) :]
+        except BlockingIOError:  # somebody made the terminal we share non-blocking
+            select.select([], [target], [])
