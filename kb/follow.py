@@ -39,17 +39,21 @@ class Follower(Generic[T]):
     def __init__(self, value: T, folder: Path, state: tuple[int, int, int] | None, renew: Callable[[], T]) -> None:
         """`state`: what `seen` said before `value` was made. `renew` makes it anew, or raises."""
         self._value, self._folder, self._state, self._renew = value, folder, state, renew
-        self._lock = threading.Lock()
+        self._lock, self._pid = threading.Lock(), os.getpid()
         self._look_at = time.monotonic() + LOOK_EVERY_S
         self._complaint = ""
 
     @property
     def newest(self) -> T:
-        if time.monotonic() >= self._look_at and self._lock.acquire(blocking=False):
-            try:
-                self._look()
-            finally:
-                self._lock.release()
+        if time.monotonic() >= self._look_at:
+            if self._pid != os.getpid():  # a thread that was looking is not in the child, and would hold it for ever
+                self._lock, self._pid = threading.Lock(), os.getpid()
+            lock = self._lock
+            if lock.acquire(blocking=False):
+                try:
+                    self._look()
+                finally:
+                    lock.release()
         return self._value
 
     def _look(self) -> None:

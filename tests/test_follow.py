@@ -14,6 +14,7 @@ from conftest import FakeEncoder, Write, article
 
 from kb import KnowledgeBase, follow
 from kb.arrays import Array
+from kb.errors import IndexMissing
 from kb.snapshot import MANIFEST
 
 Publish = Callable[..., str]
@@ -186,8 +187,22 @@ def test_a_closed_base_stays_closed(publish: Publish, folder: Path, now: list[fl
     base.close()
     publish("Set it to 2.")
     now[0] += 5
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(IndexMissing, match="this base is closed"):
         base.search("pop from an empty deque")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_forked_while_a_thread_looked_follows_too(tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text("{}")
+    follower = follow.Follower("old", tmp_path, None, lambda: "new")
+    follower._look_at = 0
+    with follower._lock:
+        child = os.fork()
+        if not child:
+            os._exit(0 if follower.newest == "new" else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert follower._value == "old"
 
 
 def test_a_scan_of_lines(index: Path) -> None:
