@@ -502,6 +502,57 @@ def test_what_pages_are(tmp_path: Path) -> None:
     assert "empty.html: empty" in told.stderr
 
 
+def page(title: str, line: str, address: str = "") -> str:
+    head = f'<link rel="canonical" href="{address}">' if address else ""
+    return f"<html>{head}<h1>{title}</h1><pre>RuntimeError: {line}</pre><h2>Fix</h2><p>Set {line} to 1.</p></html>"
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"vLLM显存不足怎么办.html": page("a", "boom 7"), "vLLM启动失败.html": page("b", "flux is 0")},
+        {"显存不足.html": page("a", "boom 7"), "启动失败.html": page("b", "flux is 0")},
+        {
+            f"{n}.html": page(f"t{n}", f"boom {n}", f"https://bbs.example.org/f.php?mod=viewthread&tid={n}")
+            for n in (1, 2)
+        },
+        {f"{n}/faq.html": page(f"t{n}", f"boom {n}", f"https://example.org/#/faq/{n}") for n in (1, 2)},
+        {"a-b.html": page("a", "boom 7"), "a b.html": page("b", "flux is 0"), "a/b.html": page("c", "loss is NaN")},
+    ],
+    ids=["Chinese lost", "all Chinese", "query", "route", "one slug"],
+)
+def test_different_pages_are_all_taken_and_none_twice(pages: dict[str, str], tmp_path: Path) -> None:
+    for name, text in pages.items():
+        (tmp_path / "site" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "site" / name).write_text(text, "utf-8")
+    for words in (f"{len(pages)} drafts written, 0 there already", f"0 drafts written, {len(pages)} there already"):
+        assert words in run("pages", tmp_path / "site", "--articles", tmp_path / "a").stderr
+    assert len(read(tmp_path / "a")) == len(pages)
+
+
+def test_pages_of_one_name_in_several_folders(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a/faq.html", "b/faq.html", "c/faq.html")]
+    for file, line in zip(files, ("boom 7", "flux is 0", "boom 7"), strict=True):
+        file.parent.mkdir()
+        file.write_text(page("FAQ", line), "utf-8")
+    told = run("pages", *files, "--articles", tmp_path / "k")
+    assert "2 drafts written, 1 there already" in told.stderr  # the third is the first, to the letter
+    assert read(tmp_path / "k").keys() == {"faq", "faq-2"}
+    kept = tmp_path / "k/en/faq-2.md"
+    kept.write_text(kept.read_text("utf-8").replace("status: draft\n", "") + "\nReviewed and told better.\n", "utf-8")
+    assert "0 drafts written, 3 there already" in run("pages", *files, "--articles", tmp_path / "k").stderr
+
+
+def test_one_that_cannot_be_kept_ends_no_import(tmp_path: Path) -> None:
+    (tmp_path / "a/en").mkdir(parents=True)
+    (tmp_path / "a/en/faq.md").symlink_to(tmp_path / "nowhere")
+    told = run("pages", CASES / "pages", "--articles", tmp_path / "a")
+    assert told.exit_code == 0
+    assert "faq.md: something that is no article has this name" in told.stderr
+    assert read(tmp_path / "a").keys() == {"resume"}
+    assert not (tmp_path / "nowhere").exists()
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
 def test_encodings_of_pages(encoding: str) -> None:
     head = '<meta charset="gbk">' if encoding == "gb18030" else ""

@@ -124,7 +124,12 @@ def _keep(
             complain(draft)
             left += 1
             continue
-        kept = keep(draft, shelf, dry_run=dry_run)
+        try:
+            kept = keep(draft, shelf, dry_run=dry_run)
+        except ArticleError as error:  # one that cannot be told, or whose place is taken, is no reason to stop
+            complain(error)
+            left += 1
+            continue
         if kept.already:
             old += 1
             click.echo(f"kb: {plain(kept.path)} tells it already", err=True)

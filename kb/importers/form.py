@@ -63,6 +63,8 @@ class Draft:
     updated: str
     """a date as 2026-01-31, or empty"""
     issues: tuple[Told, ...]
+    address: str = ""
+    """of the page or thread itself, by which it is known again; empty when it does not say"""
 
 
 def compose(draft: Draft) -> str:

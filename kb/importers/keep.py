@@ -1,17 +1,28 @@
-"""Here is a draft; put it among the articles, unless what it tells is there already."""
+"""Here is a draft; put it among the articles, unless what it tells is there already.
+
+Whether it is decides the address it comes from, or its content; never its name alone: two pages may well be called the
+same, and a name that is taken by something else gets a number.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kb.articles.frontmatter import peek
-from kb.build import read_articles
+from kb.build import read_article, read_articles
+from kb.errors import ArticleError
 from kb.importers.form import Draft, compose
-from kb.scaffold import is_slug, write_new
+from kb.scaffold import PLACEHOLDER, is_slug, write_new
 
 __all__ = ["Kept", "Shelf", "keep"]
+
+_SAME = 0.8  # of a draft's text, found in an article of its name: a reviewer has worked on it since
+_TRACKING = re.compile(r"(?<=[?&])utm_\w{1,20}=[^&]{0,400}&?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,33 +35,81 @@ class Kept:
 
 
 class Shelf:
-    """A folder of articles: which slugs it holds, and which addresses its articles name as their sources."""
+    """A folder of articles: their slugs, the addresses they name as their sources, what they say."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.paths: dict[str, str] = {}
-        self.addresses: dict[str, str] = {}
+        self._slugs: dict[str, list[str]] = {}
+        self._addresses: dict[str, str] = {}
+        self._bodies: dict[bytes, str] = {}
+        self._sources: dict[str, frozenset[str]] = {}  # of what was there before
         for path, data in read_articles(folder) if folder.is_dir() else ():
-            self.paths.setdefault(Path(path).stem.casefold(), path)
-            for source in peek(data).all("sources", "source") if isinstance(data, bytes) else ():
-                self.addresses.setdefault(_plain(source), path)
+            sources = peek(data).all("sources", "source") if isinstance(data, bytes) else ()
+            self._sources[path] = frozenset(map(_plain, sources))
+            self.put(path, data if isinstance(data, bytes) else b"", *sources)
+
+    def put(self, path: str, data: bytes, *addresses: str) -> None:
+        self._slugs.setdefault(Path(path).stem.casefold(), []).append(path)
+        if data:
+            self._bodies.setdefault(_digest(data), path)
+        for address in addresses:
+            self._addresses.setdefault(_plain(address), path)
+
+    def holds(self, draft: Draft, text: str) -> str | None:
+        """The article that tells what the draft does: from its address, in its words, or mostly in its words and
+        under its name or from a source they share (a reviewer's work)."""
+        if draft.address and (held := self._addresses.get(_plain(draft.address))):
+            return held
+        if held := self._bodies.get(_digest(text.encode())):
+            return held
+        cited = frozenset(map(_plain, draft.sources))
+        named = {path for slug in self._numbered(draft.slug) for path in self._slugs[slug]}
+        for path in sorted(named | {self._addresses[one] for one in cited if one in self._addresses}):
+            theirs = self._sources.get(path)
+            if theirs is None or (draft.address and theirs):
+                continue  # drafted a moment ago from another page; or it has another address
+            if (path in named and theirs & cited) or self._share(path, text) >= _SAME:
+                return path
+        return None
+
+    def free(self, slug: str) -> str:
+        """The slug; with a number when it is taken."""
+        taken = len(list(self._numbered(slug)))
+        return f"{slug}-{taken + 1}" if taken else slug
+
+    def _numbered(self, slug: str) -> Iterator[str]:
+        """The slugs that are taken of `slug`, `slug-2`, `slug-3` ... up to the first that is free."""
+        number, name = 1, slug
+        while name in self._slugs:
+            yield name
+            number += 1
+            name = f"{slug}-{number}"
+
+    def _share(self, path: str, text: str) -> float:
+        """How much of a draft's text stands in an article."""
+        try:
+            theirs = set(_lines(read_article(self.folder, path)))
+        except ArticleError:
+            return 0.0
+        ours = set(_lines(text.encode()))
+        return sum(len(line) for line in ours & theirs) / max(1, sum(map(len, ours)))
 
 
 def keep(draft: Draft, shelf: Shelf, *, dry_run: bool = False) -> Kept:
-    """Writes `<lang>/<slug>.md`, never over a file; what an article names as its source already, or was imported
-    before, is left as it is there. Raises ArticleError for a draft that tells nothing, IndexWriteFailed.
+    """Writes `<lang>/<slug>.md`, never over a file; what an article tells already, or was imported before, is left as
+    it is there. Raises ArticleError for a draft that tells nothing or whose place something else has taken,
+    IndexWriteFailed.
     """
     draft = replace(draft, slug=draft.slug if is_slug(draft.slug) else _unspoken(draft))
     text = compose(draft)
-    path = f"{draft.lang}/{draft.slug}.md"
-    held = shelf.paths.get(draft.slug) or (shelf.addresses.get(_plain(draft.sources[0])) if draft.sources else None)
-    if held:
+    if held := shelf.holds(draft, text):
         return Kept(held, already=True)
+    path = f"{draft.lang}/{shelf.free(draft.slug)}.md"
+    if os.path.lexists(shelf.folder / path):
+        raise ArticleError("something that is no article has this name", path=shelf.folder / path)
     if not dry_run:
         write_new(shelf.folder / path, text.encode())
-    shelf.paths[draft.slug] = path
-    if draft.sources:
-        shelf.addresses.setdefault(_plain(draft.sources[0]), path)
+    shelf.put(path, text.encode(), *([draft.address] if draft.address else []))
     return Kept(path)
 
 
@@ -61,5 +120,26 @@ def _unspoken(draft: Draft) -> str:
 
 
 def _plain(address: str) -> str:
-    """An address as one compares it: a comment's is its page's."""
-    return address.split("#")[0].split("?")[0].rstrip("/").casefold().replace("http://", "https://")
+    """An address as one compares it, with its query: a comment's is its page's."""
+    page, _, place = address.strip().partition("#")
+    page = _TRACKING.sub("", page).rstrip("?&/")
+    route = f"#{place}" if place.startswith(("/", "!")) else ""  # a page of its own, of a site in one page
+    return f"{page}{route}".casefold().replace("http://", "https://", 1)
+
+
+def _body(data: bytes) -> bytes:
+    """What stands below the front matter."""
+    head, _, rest = data.partition(b"\n---")
+    return rest if head.startswith(b"---") else data
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(b" ".join(_body(data).split())).digest()
+
+
+def _lines(data: bytes) -> Iterator[str]:
+    """The words of it that are its own, line by line: neither the form's headings nor what is left to write."""
+    for line in _body(data).decode("utf-8", "replace").split("\n"):
+        line = line.strip()
+        if any(map(str.isalnum, line)) and not line.startswith("### ") and not PLACEHOLDER.search(line):
+            yield line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -56,18 +57,27 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
     first = article.records[0]
     owner = project or first.project
     return Draft(
-        slug=slug_from(stem) or slug_from(article.title, page.title),
+        slug=_slug(stem, f"{article.title} {page.title}"),
         lang=article.lang,
         title=article.title or page.title or first.title,
         project=owner,
         tags=first.tags,
         versions=first.versions,
-        sources=first.sources or ((page.address,) if page.address else ()),
+        sources=tuple(dict.fromkeys((*((page.address,) if page.address else ()), *first.sources))),
         updated="",
         issues=tuple(
             _told(record, None if project or record.project == owner else record.project) for record in article.records
         ),
+        address=page.address,
     )
+
+
+def _slug(name: str, title: str) -> str:
+    """Of the page's name; one that loses letters by that, such as Chinese ones, keeps what tells it from others."""
+    if name.isascii():
+        return slug_from(name) or slug_from(title)
+    words = slug_from(name, most=60) or slug_from(title, most=60) or "page"
+    return f"{words}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
 def _told(record: IssueRecord, project: str | None) -> Told:

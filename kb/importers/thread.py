@@ -72,6 +72,7 @@ def thread_draft(thread: Thread, project: str | None = None) -> Draft:
         sources=tuple(url for url in (thread.url, address) if url.startswith(("https://", "http://"))),
         updated=max((date[0] for at in (thread.at, fix.at if fix else "") if (date := _DATE.match(at))), default=""),
         issues=(told,),
+        address=thread.url,
     )
 
 
