@@ -1,11 +1,13 @@
 """Here is a question that came up inside somebody else's program; give me the answer in time, or nothing, and no harm.
 
 Whoever asks for a hint did not ask for trouble: whatever goes wrong here (no index, a damaged one, no memory, a search
-that hangs) leaves one debug line on the logger "kb" and no other trace.
+that hangs) leaves one debug line on the logger "kb" and no other trace. An index is used where there is one; none is
+made here.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -16,15 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from logging import LogRecord
+
     from kb.records import Lang, SearchResult
     from kb.search import KnowledgeBase
 
-__all__ = ["MAKING_S", "PATIENCE_S", "Guard", "Ration", "note"]
+__all__ = ["MAX_TEXT", "PATIENCE_S", "Guard", "Ration", "clip", "note", "pinned"]
 
 PATIENCE_S = 1.5
 """how long a first question may take, which imports numpy and opens the base; the next take milliseconds"""
-MAKING_S = 10.0
-"""how much longer it may take the one time that the index must be made first, in the user's cache"""
+FORK_S = 5.0
+"""how long a fork waits for a question that is being answered"""
+MAX_TEXT = 1 << 15
+"""characters of the beginning, and of the end, of a text that is looked at: work on a long one holds up all threads"""
+MAX_WHY = 500
 
 
 class Guard:
@@ -34,22 +41,19 @@ class Guard:
         self._index = None if index is None else str(index)
         self._lang = lang
         self._worker: threading.Thread | None = None
-        self._is_open = False
-        self.making: bool = False
-        """is an index being made before the first answer?"""
 
     def ask(self, question: Callable[[], str]) -> SearchResult | None:
-        """None when there is no answer to be had, for whatever reason. Takes as long as it takes."""
-        try:
-            if not self._is_open:
-                self.making = _must_be_made(self._index)
-            base = _base(self._index)
-            self._is_open, self.making = True, False
-            return base.search(question(), 1, lang=self._lang)
-        except BaseException as error:  # of a thread of ours or of a host's __str__: SystemExit is none of our business
-            self.making = False
-            note("no hint", error)
-            return None
+        """None when there is no answer to be had, for whatever reason. Takes as long as it takes; for threads of ours
+        only, of which a fork waits for the end."""
+        with _gate:
+            try:
+                _hush()
+                if _gate.torn:
+                    raise RuntimeError("forked while another thread was in kb")
+                return _base(self._index).search(clip(question()), 1, lang=self._lang)
+            except BaseException as error:  # of a host's __str__: SystemExit is none of our business
+                note("no hint", error)
+                return None
 
     def ask_in_time(self, question: Callable[[], str], seconds: float = PATIENCE_S) -> SearchResult | None:
         """The same within `seconds`. While an earlier question hangs there is no answer, and no waiting either."""
@@ -64,8 +68,6 @@ class Guard:
             return None
         self._worker = worker
         worker.join(seconds)
-        if self.making:
-            worker.join(MAKING_S)
         if not answers:
             note(f"no hint within {seconds} s")
             return None
@@ -86,25 +88,101 @@ class Ration:
         return self._taken <= self._per_minute
 
 
+def clip(text: str, most: int = MAX_TEXT) -> str:
+    """Its beginning and its end."""
+    return text if len(text) <= 2 * most else f"{text[:most]}\n…\n{text[-most:]}"
+
+
 def note(what: str, error: BaseException | None = None) -> None:
     """The one debug line."""
     with suppress(Exception):  # an error that cannot be shown, a host's own filter that raises
         import logging
 
-        why = "" if error is None else f": {type(error).__name__}: {error}"
+        why = "" if error is None else f": {type(error).__name__}: {clip(str(error), MAX_WHY)}"
         logging.getLogger("kb").debug("%s%s", what, why)
 
 
-def _must_be_made(index: str | None) -> bool:
-    from kb.locate import is_fresh, locate
+def pinned(index: str | Path | None = None) -> str | None:
+    """The index that is meant here and now, for a host that will change its folder and environment; None when there is
+    none."""
+    try:
+        from kb.locate import locate
 
-    place = locate(index)
-    return place.kept_fresh and not is_fresh(place)
+        return os.path.abspath(locate(index).index)
+    except Exception as error:
+        note("no hint", error)
+        return None
 
 
 @cache
 def _base(index: str | None) -> KnowledgeBase:
-    """All guards of one index share one base."""
+    """All guards of one index share one base. One that the cache should hold is used as it is, were it stale."""
+    from kb.locate import locate
+    from kb.snapshot import MANIFEST
+
+    folder = locate(index).index
+    if not (folder / MANIFEST).is_file():  # before numpy is imported in vain
+        from kb.errors import IndexMissing
+
+        raise IndexMissing("there is no index here yet; `kb search` or `kb build` makes it", path=folder)
     from kb.search import KnowledgeBase
 
-    return KnowledgeBase.open(index)
+    return KnowledgeBase.open(folder)
+
+
+class _Gate:
+    """No fork while a thread of ours is inside: the child would inherit the locks of modules half imported, and no
+    thread that opens them. Waiting has an end, and who made it wait in vain is not waited for again."""
+
+    def __init__(self) -> None:
+        self.torn = False
+        """a child of a fork that could not wait any longer: here kb does nothing"""
+        self._reset()
+
+    def _reset(self) -> None:
+        self._changed = threading.Condition()
+        self._inside: set[int] = set()
+        self._hanging: set[int] = set()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._inside.add(threading.get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside.discard(threading.get_ident())
+            self._hanging.discard(threading.get_ident())
+            self._changed.notify_all()
+
+    def is_mine(self) -> bool:
+        return threading.get_ident() in self._inside
+
+    def close(self) -> None:
+        """Before a fork. Nobody comes in until it is done."""
+        self._changed.acquire()
+        me = threading.get_ident()
+        if not self._changed.wait_for(lambda: self._inside <= {me, *self._hanging}, FORK_S):
+            self._hanging = self._inside - {me}
+
+    def open(self) -> None:
+        self._changed.release()
+
+    def open_in_child(self) -> None:
+        self.torn = self.torn or bool(self._inside - {threading.get_ident()})
+        self._reset()
+
+
+_gate = _Gate()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_gate.close, after_in_parent=_gate.open, after_in_child=_gate.open_in_child)
+
+
+@cache
+def _hush() -> None:
+    """What kb warns of while it answers (articles written to since, an index that broke) is not the host's concern."""
+    import logging
+
+    def passes(record: LogRecord) -> bool:
+        return record.levelno <= logging.DEBUG or not _gate.is_mine()
+
+    logging.getLogger("kb").addFilter(passes)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Write, article
 
 import kb
 from kb import guard
@@ -92,7 +93,6 @@ FAULTS: dict[str, Callable[[str | None], Any]] = {
 @pytest.fixture(params=FAULTS)
 def fault(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(guard, "_base", FAULTS[request.param])
-    monkeypatch.setattr(guard, "_must_be_made", lambda index: False)
     released.clear()
     yield request.param
     released.set()
@@ -134,22 +134,89 @@ def test_a_question_that_cannot_be_put(base: None) -> None:
     assert guard.Guard().ask_in_time(bad, seconds=10) is None
 
 
-def test_the_index_is_made_once_with_more_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first question of a fresh installation takes a few seconds, of which the usual patience is too little."""
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_waits_for_what_is_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = threading.Event(), threading.Event()
 
-    class Base:
-        def search(self, *_: object, **__: object) -> str:
-            return "answer"
+    def slow(index: str | None) -> Any:
+        begun.set()
+        time.sleep(0.2)
+        ended.set()
+        raise IndexMissing("no")
 
-    def make(index: str | None) -> Base:
-        time.sleep(0.5)
-        return Base()
+    monkeypatch.setattr(guard, "_base", slow)
+    worker = threading.Thread(target=guard.Guard().ask, args=(lambda: "q",))
+    worker.start()
+    assert begun.wait(10)
+    child = os.fork()
+    if not child:
+        os._exit(0 if ended.is_set() and not guard._gate.torn else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    worker.join()
 
-    monkeypatch.setattr(guard, "_base", make)
-    monkeypatch.setattr(guard, "_must_be_made", lambda index: True)
-    one = guard.Guard()
-    assert one.ask_in_time(lambda: "q", seconds=0.1) == "answer"  # type: ignore[comparison-overlap]
-    assert not one.making
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_waits_once_for_what_hangs_and_its_child_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "_base", FAULTS["hangs"])
+    monkeypatch.setattr(guard, "FORK_S", 0.1)
+    released.clear()
+    worker = threading.Thread(target=guard.Guard().ask, args=(lambda: "q",))
+    worker.start()
+    while not guard._gate._inside:
+        time.sleep(0.001)
+    started = time.monotonic()
+    for _ in range(20):
+        child = os.fork()
+        if not child:
+            os._exit(0 if guard._gate.torn and guard.Guard().ask(lambda: "q") is None else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert time.monotonic() - started < 1.5
+    assert not guard._gate.torn
+    released.set()
+    worker.join()
+
+
+@pytest.mark.parametrize("articles", ["here", "bundled"])
+def test_a_hook_makes_no_index(
+    articles: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if articles == "here":
+        monkeypatch.chdir(write({"en/a.md": article("boom")}).parent)
+    guard._base.cache_clear()
+    with caplog.at_level(logging.DEBUG, "kb"):
+        assert guard.Guard().ask_in_time(lambda: "boom", 10) is None
+    assert not (tmp_path / "home" / "cache").exists()
+    assert [record.levelno for record in caplog.records] == [logging.DEBUG]
+
+
+def test_a_hook_uses_what_the_cache_holds_and_does_not_renew_it(
+    write: Write, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = write({"en/a.md": article("boom the flux capacitor")})
+    monkeypatch.chdir(folder.parent)
+    kb.KnowledgeBase.open().close()
+    caplog.clear()
+    write({"en/b.md": article("another")})
+    guard._base.cache_clear()
+    found = guard.Guard().ask_in_time(lambda: "RuntimeError: boom the flux capacitor", 10)
+    guard._base.cache_clear()
+    assert found is not None and found.hits[0].issue == "a#1"
+    assert not caplog.records
+
+
+def test_what_kb_warns_of_meanwhile_is_not_the_hosts_concern(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warns(index: str | None) -> Any:
+        logging.getLogger("kb").warning("stale")
+        raise IndexMissing("no")
+
+    monkeypatch.setattr(guard, "_base", warns)
+    assert guard.Guard().ask_in_time(lambda: "q", 10) is None
+    logging.getLogger("kb").warning("of the host's own base")
+    assert _told(caplog) == ["of the host's own base"]
 
 
 # --- exceptions -----------------------------------------------------------------------------------------------------
@@ -305,6 +372,36 @@ def test_a_stderr_that_takes_nothing(
     monkeypatch.setattr(sys, "stderr", broken)
     _uncaught(_raised(_pop))
     assert len(printed) == 1
+
+
+def test_the_end_of_a_program_is_told_whatever_its_threads_did(
+    base: None, printed: list[object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = excepthook._hook
+    assert hook is not None
+    for _ in range(50):
+        hook._ration_of_threads.take()
+    released.clear()
+    hook._of_threads._worker = threading.Thread(target=released.wait, args=(20,))  # a thread's hint that hangs
+    hook._of_threads._worker.start()
+    for _ in range(10):
+        _uncaught(ValueError("bad value"))
+    _uncaught(_raised(_pop))
+    released.set()
+    assert SHOWN in capsys.readouterr().err
+
+
+def test_of_a_giant_message_little_is_looked_at() -> None:
+    error = ValueError("first" + "x\n" * 20_000_000 + "last")
+    if sys.version_info >= (3, 11):
+        error.add_note("y" * 40_000_000)
+    error.__cause__ = ValueError("z" * 40_000_000)
+    started = time.monotonic()
+    asked = question(error)
+    assert time.monotonic() - started < 0.5
+    assert len(asked) <= 2 * guard.MAX_TEXT + 3
+    assert "ValueError: z" in asked
+    assert guard.clip("a" + "x" * 100_000 + "b")[:: 2 * guard.MAX_TEXT + 2] == "ab"
 
 
 def test_hooks_over_ours_and_below(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -506,7 +603,6 @@ def test_a_record_that_cannot_be_formatted(
     message: Any, values: tuple[object, ...], log: logging.Logger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "_base", _missing)
-    monkeypatch.setattr(guard, "_must_be_made", lambda index: False)
     handler = kb.KbHandler()
     log.addHandler(handler)
     log.error(message, *values)
@@ -535,6 +631,65 @@ def test_it_does_not_explain_itself(
         handler.close()
     (told,) = _told(caplog)
     assert SHOWN in told
+
+
+def test_a_program_without_another_handler_sees_what_it_saw(index: Path) -> None:
+    code = """
+    import logging, sys, kb
+    if HOOKED:
+        logging.getLogger().addHandler(kb.KbHandler())
+    log = logging.getLogger("train")
+    log.info("quiet")
+    log.warning("disk nearly full")
+    log.error("IndexError: pop from an empty deque")
+    """
+    plain = _python(code.replace("HOOKED", "False"), index)
+    assert plain.stderr == "disk nearly full\nIndexError: pop from an empty deque\n"
+    ended = _python(code.replace("HOOKED", "True"), index)
+    before, _, after = ended.stderr.partition("kb: known issue")
+    assert before == plain.stderr
+    assert SHOWN in after
+
+
+def test_with_a_handler_of_the_hosts_the_last_resort_is_silent(
+    log: logging.Logger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(guard, "_base", _missing)
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [logging.NullHandler(), kb.KbHandler()])
+    logging.error("bad value")
+    assert not capsys.readouterr().err
+    monkeypatch.setattr(root, "handlers", [kb.KbHandler(), kb.KbHandler()])
+    logging.error("bad value")
+    assert capsys.readouterr().err == "bad value\n"
+
+
+def test_nobody_who_logs_waits_for_the_last_words(log: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "_base", FAULTS["hangs"])
+    released.clear()
+    handler = kb.KbHandler()
+    log.addHandler(handler)
+    lock = handler.lock
+    assert lock is not None
+    lock.acquire()  # as logging.shutdown does
+    other = threading.Thread(target=log.error, args=("failed",))
+    other.start()
+    other.join(5)
+    assert not other.is_alive()
+    lock.release()
+    released.set()
+    handler.flush()
+
+
+def test_of_a_giant_message_little_is_formatted(log: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(guard.Guard, "ask", lambda self, question: asked.append(question()))
+    handler = kb.KbHandler()
+    log.addHandler(handler)
+    log.error("x" * 10_000_000)
+    log.error("failed: %s", "y" * 10_000_000)
+    handler.flush()
+    assert [len(text) <= 2 * guard.MAX_TEXT + 20 for text in asked] == [True, True]
 
 
 def test_the_last_words_of_a_program_are_explained(index: Path) -> None:
@@ -722,6 +877,19 @@ def test_a_suite_without_an_index(tmp_path: Path) -> None:
     ended = _pytest(tmp_path, tmp_path / "nowhere", "--kb")
     assert SECTION not in ended.stdout
     assert "failed" in ended.stdout and "INTERNALERROR" not in ended.stdout + ended.stderr
+
+
+def test_a_suite_that_changes_its_home(tmp_path: Path, index: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "import pytest\n@pytest.fixture(autouse=True)\ndef home(tmp_path, monkeypatch):\n"
+        "    monkeypatch.delenv('KB_INDEX')\n    monkeypatch.setenv('HOME', str(tmp_path))\n"
+        "    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))\n    monkeypatch.chdir(tmp_path)\n",
+        "utf-8",
+    )
+    made = tmp_path / "made"
+    ended = _pytest(tmp_path, index, "--kb", "--basetemp", str(made))
+    assert ended.stdout.count(SHOWN) == 4, ended.stdout
+    assert not list(made.rglob("manifest.json"))
 
 
 def test_a_module_that_cannot_be_collected(tmp_path: Path, index: Path) -> None:

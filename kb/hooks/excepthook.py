@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from kb.guard import PATIENCE_S, Guard, Ration
 
 if TYPE_CHECKING:
-    from kb.records import Lang
+    from kb.records import Lang, SearchResult
 
 __all__ = ["install_excepthook", "uninstall_excepthook"]
 
@@ -36,7 +37,7 @@ def install_excepthook(
     """
     global _hook
     uninstall_excepthook()
-    _hook = _Hook(Guard(index, lang=lang), seconds, say_unknown)
+    _hook = _Hook(Guard(index, lang=lang), Guard(index, lang=lang), seconds, say_unknown)
 
 
 def uninstall_excepthook() -> None:
@@ -48,9 +49,11 @@ def uninstall_excepthook() -> None:
 
 
 class _Hook:
-    def __init__(self, guard: Guard, seconds: float, say_unknown: bool) -> None:
-        self._guard, self._seconds, self._say_unknown = guard, seconds, say_unknown
-        self._ration = Ration(PER_MINUTE)
+    """The end of a program is told whatever its threads said before: it has a guard and a ration of its own."""
+
+    def __init__(self, guard: Guard, of_threads: Guard, seconds: float, say_unknown: bool) -> None:
+        self._guard, self._of_threads, self._seconds, self._say_unknown = guard, of_threads, seconds, say_unknown
+        self._ration, self._ration_of_threads = Ration(PER_MINUTE), Ration(PER_MINUTE)
         self._told: set[str] = set()
         self._active = True
         self._before, self._before_thread = sys.excepthook, threading.excepthook
@@ -65,35 +68,49 @@ class _Hook:
 
     def main(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         self._before(kind, error, trace)
-        self._told.clear()  # the end of a program is told whatever its threads said before
-        self._explain(error)
+        self._explain(error, self._hint)
 
     def thread(self, args: threading.ExceptHookArgs) -> None:
         self._before_thread(args)
-        self._explain(args.exc_value)
+        self._explain(args.exc_value, self._hint_of_thread)
 
-    def _explain(self, error: BaseException | None) -> None:
+    def _explain(self, error: BaseException | None, hint: Callable[[BaseException], str]) -> None:
         try:
-            text = self._hint(error) if self._active and sys.stderr is not None else ""
+            from kb.hooks.hint import is_failure
+
+            text = hint(error) if self._active and sys.stderr is not None and error and is_failure(error) else ""
             if text:
                 sys.stderr.write(f"\n{text}\n")
                 sys.stderr.flush()
         except BaseException:  # a closed stderr; Ctrl-C of somebody who does not want to wait
             pass
 
-    def _hint(self, error: BaseException | None) -> str:
-        from kb.hooks.hint import NOT_KNOWN, hint, is_failure, question
+    def _hint(self, error: BaseException) -> str:
+        """What is not known costs nothing of the ration: whatever a host calls the hook for, the end may be known."""
+        result = self._ask(self._guard, error)
+        return "" if result is not None and result.answered and not self._ration.take() else self._say(result)
 
-        if error is None or not is_failure(error) or not self._ration.take():
+    def _hint_of_thread(self, error: BaseException) -> str:
+        if not self._ration_of_threads.take():
             return ""
-        result = self._guard.ask_in_time(lambda: question(error), self._seconds)
+        result = self._ask(self._of_threads, error)
+        if result is not None and result.answered:
+            if result.hits[0].issue in self._told:  # eight threads that die of the same
+                return ""
+            self._told.add(result.hits[0].issue)
+        return self._say(result)
+
+    def _ask(self, guard: Guard, error: BaseException) -> SearchResult | None:
+        from kb.hooks.hint import question
+
+        return guard.ask_in_time(lambda: question(error), self._seconds)
+
+    def _say(self, result: SearchResult | None) -> str:
+        from kb.hooks.hint import NOT_KNOWN, hint
+
         if result is None or not result.answered:
             return NOT_KNOWN if result is not None and self._say_unknown else ""
-        hit = result.hits[0]
-        if hit.issue in self._told:  # eight threads that die of the same
-            return ""
-        self._told.add(hit.issue)
-        return hint(hit)
+        return hint(result.hits[0])
 
 
 _hook: _Hook | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from kb.guard import MAX_TEXT, clip
 from kb.render import visible
 
 if TYPE_CHECKING:
@@ -36,9 +37,26 @@ def is_failure(error: BaseException | None) -> bool:
 
 
 def question(error: BaseException) -> str:
-    """The traceback as Python prints it, causes and groups with it; a `__str__` that raises is Python's to survive."""
+    """The traceback as Python prints it, causes and groups with it; a `__str__` that raises is Python's to survive.
+    Of what is long, the beginning and the end."""
     told = traceback.TracebackException(type(error), error, error.__traceback__, limit=-MAX_FRAMES, compact=True)
-    return "".join(told.format())
+    _shorten(told)
+    return clip("".join(told.format()))
+
+
+def _shorten(told: traceback.TracebackException) -> None:
+    """Before it is formatted, which copies a message several times and lets no other thread run meanwhile."""
+    todo = [told]
+    while todo:
+        one: Any = todo.pop()
+        if isinstance(getattr(one, "_str", None), str):
+            one._str = clip(one._str)
+        notes = getattr(one, "__notes__", None)
+        if isinstance(notes, list | tuple):
+            one.__notes__ = [clip(text) if isinstance(text, str) else text for text in notes[:MAX_FRAMES]]
+        if len(getattr(one, "text", None) or "") > MAX_TEXT:  # the line of a syntax error
+            one.text = None
+        todo += filter(None, (one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())))
 
 
 def hint(hit: Hit) -> str:

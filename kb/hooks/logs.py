@@ -10,12 +10,13 @@ import logging
 import os
 import re
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
-from kb.guard import MAKING_S, PATIENCE_S, Guard, Ration
+from kb.guard import PATIENCE_S, Guard, Ration, clip
 
 if TYPE_CHECKING:
     from kb.records import Lang
@@ -24,7 +25,7 @@ __all__ = ["KbHandler"]
 
 MAX_WAITING = 16
 MAX_SEEN = 1000
-MAX_KEY, MAX_MESSAGE = 300, 1 << 16  # characters
+MAX_KEY = 300  # characters
 _DIGITS = re.compile(r"\d+")
 _OWN = "kb"
 
@@ -42,7 +43,8 @@ class _Failure(NamedTuple):
 class KbHandler(logging.Handler):
     """Explains records of `level` and above, each kind of message once and `per_minute` at most.
 
-    The explanation is a warning of the logger "kb". `index` as in `KnowledgeBase.open`.
+    The explanation is a warning of the logger "kb". `index` as in `KnowledgeBase.open`. A handler that shows nothing
+    must not silence a program that has no other: what `logging.lastResort` would have shown without this one, it shows.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class KbHandler(logging.Handler):
         per_minute: int = 6,
     ) -> None:
         super().__init__(level)
+        self.setLevel(level)
         self._guard = Guard(index, lang=lang)
         self._ration = Ration(per_minute)
         self._told: set[str] = set()
@@ -64,14 +67,26 @@ class KbHandler(logging.Handler):
     def _forget(self) -> None:
         """Of a parent process a child has neither the thread nor the questions."""
         self._pid = os.getpid()
+        self._brief = threading.RLock()
         self._waiting: SimpleQueue[_Failure | threading.Event] = SimpleQueue()  # what it does cannot be interrupted
         self._worker: threading.Thread | None = None
 
+    def setLevel(self, level: int | str) -> None:  # noqa: N802 (the name that logging gave it)
+        """What is explained. `logging` gives warnings too, for the last resort."""
+        super().setLevel(level)
+        self._explain_from = self.level
+        self.level = min(self.level, logging.WARNING)
+
     def handle(self, record: logging.LogRecord) -> bool:
-        """What kb says of itself is dropped before the handler's lock: at the end of a program `flush` holds that, and
-        waits for a thread that logs."""
+        """Without the handler's lock: at the end of a program `flush` holds that, and waits for a thread that logs."""
+        last = logging.lastResort
+        if last is not None and record.levelno >= last.level and self._is_alone(record.name):
+            last.handle(record)
         own = record.name == _OWN or record.name.startswith(f"{_OWN}.")
-        return False if own else bool(super().handle(record))
+        if own or record.levelno < self._explain_from or not self.filter(record):
+            return False
+        self.emit(record)
+        return True
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -82,17 +97,18 @@ class KbHandler(logging.Handler):
             from kb.hooks.hint import is_failure  # late: most programs never come here
 
             error = record.exc_info[1] if record.exc_info else None
-            failure = _Failure(record.getMessage()[:MAX_MESSAGE], error if is_failure(error) else None)
+            failure = _Failure(_message(record), error if is_failure(error) else None)
             key = _key(failure)
-            if key in self._seen or not self._ration.take():
-                return
-            if len(self._seen) >= MAX_SEEN:
-                self._seen.clear()
-            self._seen.add(key)
-            self._waiting.put(failure)
-            if self._worker is None:
-                self._worker = threading.Thread(target=self._work, args=(self._waiting,), name="kb", daemon=True)
-                self._worker.start()
+            with self._brief:
+                if key in self._seen or not self._ration.take():
+                    return
+                if len(self._seen) >= MAX_SEEN:
+                    self._seen.clear()
+                self._seen.add(key)
+                self._waiting.put(failure)
+                if self._worker is None:
+                    self._worker = threading.Thread(target=self._work, args=(self._waiting,), name="kb", daemon=True)
+                    self._worker.start()
         except Exception:  # arguments that do not fit, no more threads: the other handlers will say so
             pass
 
@@ -102,13 +118,23 @@ class KbHandler(logging.Handler):
             return
         done = threading.Event()
         self._waiting.put(done)
-        if not done.wait(PATIENCE_S) and not (self._guard.making and done.wait(MAKING_S)):
+        if not done.wait(PATIENCE_S):
             self._worker = None  # it hangs: nobody waits for it again, and what it left is dropped
             self._closed = True
 
     def close(self) -> None:
         self._closed = True
         super().close()
+
+    def _is_alone(self, name: str) -> bool:
+        """Would nobody have handled this logger's record, were it not for us?"""
+        known = logging.root.manager.loggerDict.get(name)
+        logger: logging.Logger | None = known if isinstance(known, logging.Logger) else logging.root
+        found: list[logging.Handler] = []
+        while logger is not None:
+            found += logger.handlers
+            logger = logger.parent if logger.propagate else None
+        return bool(found) and found[0] is self and all(isinstance(handler, KbHandler) for handler in found)
 
     def _work(self, waiting: SimpleQueue[_Failure | threading.Event]) -> None:
         while True:
@@ -123,11 +149,21 @@ class KbHandler(logging.Handler):
         result = self._guard.ask(failure.question)
         if result is None or not result.answered or result.hits[0].issue in self._told:
             return
-        from kb.hooks.hint import hint
-
-        self._told.add(result.hits[0].issue)
         with suppress(BaseException):  # a handler of the host that raises
+            from kb.hooks.hint import hint
+
+            self._told.add(result.hits[0].issue)
             logging.getLogger(_OWN).warning("%s", hint(result.hits[0]))
+
+
+def _message(record: logging.LogRecord) -> str:
+    """As `getMessage`, without copying what is long only to cut it."""
+    text, values = str(record.msg), record.args
+    if not values or clip(text) is not text:
+        return clip(text)
+    if isinstance(values, Mapping):
+        return clip(text % values)
+    return clip(text % tuple(clip(value) if isinstance(value, str) else value for value in values))
 
 
 def _key(failure: _Failure) -> tuple[str, str]:
@@ -135,7 +171,7 @@ def _key(failure: _Failure) -> tuple[str, str]:
     error = failure.error
     told = failure.message[:MAX_KEY]
     try:
-        why = "" if error is None else f"{type(error).__name__}: {error}"[:MAX_KEY]
+        why = "" if error is None else f"{type(error).__name__}: {str(error)[:MAX_KEY]}"
     except Exception:
         why = type(error).__name__
     return _DIGITS.sub("#", told), _DIGITS.sub("#", why)

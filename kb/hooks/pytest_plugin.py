@@ -31,9 +31,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 class _Explainer:
     def __init__(self) -> None:
-        from kb.guard import Guard
+        from kb.guard import Guard, pinned
 
-        self._guard = Guard()
+        self._index = (
+            pinned()
+        )  # a test may change the folder and the environment, and fails before it changes them back
+        self._guard = Guard(self._index)
         self._left_s = MAX_SECONDS
         self._hints: dict[str, str] = {}
 
@@ -47,7 +50,7 @@ class _Explainer:
 
     def _explain(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         try:
-            text = self._hint(_question(report)) if report.failed and self._left_s > 0 else ""
+            text = self._hint(_question(report)) if self._index and report.failed and self._left_s > 0 else ""
             if text:
                 report.sections.append((TITLE, text))
         except Exception as error:
@@ -76,6 +79,8 @@ class _Explainer:
 
 def _question(report: pytest.TestReport | pytest.CollectReport) -> str:
     """What the traceback says of the exceptions, without the source around them."""
-    lines = report.longreprtext.splitlines()
+    from kb.guard import clip
+
+    lines = clip(report.longreprtext).splitlines()
     said = [line[1:].strip() for line in lines if line.startswith("E  ")]
     return "\n".join(said or lines)
