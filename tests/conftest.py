@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +21,27 @@ from kb import KnowledgeBase
 from kb.arrays import Array
 from kb.encoders import Kind
 
-settings.register_profile("kb", deadline=None)  # a busy machine is no failure
-settings.load_profile("kb")
+THOROUGH = os.environ.get("KB_TEST_THOROUGH", "") not in ("", "0")  # CI's second run; the first is what people wait for
+
+
+def examples(thorough: int) -> int:
+    """So many examples of hypothesis where time is no matter, else a fourth of them."""
+    return thorough if THOROUGH else max(10, thorough // 4)
+
+
+settings.register_profile("quick", deadline=None, max_examples=examples(100))  # a busy machine is no failure
+settings.register_profile("thorough", deadline=None, max_examples=100)
+settings.load_profile("thorough" if THOROUGH else "quick")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hears_ctrl_c() -> Iterator[None]:
+    """What nohup or a background job starts inherits that Ctrl-C is ignored, and so would what the tests start."""
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +104,16 @@ def article(*errors: str, title: str = "Notes on training", fix: str = "Set it t
         for error in errors
     ]
     return f"---\nproject: {project}\n---\n\n# {title}\n\n" + "\n".join(issues)
+
+
+@contextmanager
+def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A process that is gone afterwards, whatever the test found: one that still ran would be waited for, for ever."""
+    with subprocess.Popen(command, **options) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
 
 
 Write = Callable[..., Path]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import FakeEncoder, Write, article
+from conftest import THOROUGH, FakeEncoder, Write, article, running
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -146,7 +146,7 @@ class Incremental(RuleBasedStateMachine):
         self.built, self.changed_encoder = dict(self.texts), False
 
 
-Incremental.TestCase.settings = settings(max_examples=10, stateful_step_count=8)
+Incremental.TestCase.settings = settings(max_examples=10 if THOROUGH else 4, stateful_step_count=8)
 TestIncremental = Incremental.TestCase
 
 
@@ -634,7 +634,7 @@ from kb.cli import main
 main()
 """
     command = [sys.executable, "-c", script, "--articles", str(articles), "--index", str(tmp_path / "index")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "now\n"
         child.send_signal(number)

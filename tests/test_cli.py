@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 import pytest
+from conftest import running
 
 import kb
 from kb import KnowledgeBase
@@ -629,21 +630,17 @@ def test_a_reader_that_leaves_early_is_no_error(index: Path) -> None:
 
 @on_posix
 def test_ctrl_c(index: Path) -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-m", "kb", "search", "--batch", "-", "--index", str(index)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert child.stdin
-    assert child.stdout
-    child.stdin.write((BATCH[0] + "\n").encode())
-    child.stdin.flush()
-    answer = child.stdout.readline()  # it is waiting for the next question now
-    assert json.loads(answer)["id"] == "a"
-    time.sleep(0.05)
-    child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=30)
+    command = [sys.executable, "-m", "kb", "search", "--batch", "-", "--index", str(index)]
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdin
+        assert child.stdout
+        child.stdin.write((BATCH[0] + "\n").encode())
+        child.stdin.flush()
+        answer = child.stdout.readline()  # it is waiting for the next question now
+        assert json.loads(answer)["id"] == "a"
+        time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
     assert child.returncode == 130
     assert b"Traceback" not in err
 

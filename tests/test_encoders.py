@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import THOROUGH, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -111,7 +112,7 @@ _PIECES = st.one_of(
 def test_random_text_gets_the_ids_of_tokenizers_or_is_declined(reference: Tokenizer, unigram: UnigramTokenizer) -> None:
     kept = 0
 
-    @settings(max_examples=400, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=examples(400), deadline=None, derandomize=True, database=None)
     @given(st.lists(_PIECES, max_size=30).map("".join))
     def equal(text: str) -> None:
         nonlocal kept
@@ -120,7 +121,7 @@ def test_random_text_gets_the_ids_of_tokenizers_or_is_declined(reference: Tokeni
         kept += ids is not None
 
     equal()
-    assert kept > 50
+    assert kept > examples(400) // 10
 
 
 def test_plain_english_and_chinese_is_never_declined(unigram: UnigramTokenizer) -> None:
@@ -144,7 +145,7 @@ def test_every_question_gets_the_ids_of_tokenizers(reference: Tokenizer, unigram
 
 
 def test_articles_get_the_ids_of_tokenizers(reference: Tokenizer, unigram: UnigramTokenizer) -> None:
-    for path in sorted(ARTICLES.rglob("*.md")):
+    for path in sorted(ARTICLES.rglob("*.md"))[:: 1 if THOROUGH else 8]:
         text = path.read_text("utf-8")
         ids = unigram.encode(text)
         assert ids is None or ids == _ids(reference, text), path.name

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,7 +69,7 @@ ASKED = st.builds(
     sure=st.floats(0, 1),
     took_ms=st.floats(0.01, 100),
 )
-few = settings(max_examples=50)  # each is a handful of questions
+few = settings(max_examples=examples(50))  # each is a handful of questions
 MANY = st.lists(ASKED, min_size=1, max_size=10)
 KNOWN = st.lists(ASKED.filter(lambda one: one.wanted > 0), min_size=1, max_size=10)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Write, article
+from conftest import Write, article, running
 from test_snapshot import DAMAGE, deadline, holder, nobody, posix
 
 from kb import cache, locate, snapshot
@@ -117,7 +118,12 @@ def test_an_index_without_its_articles_is_searched(tmp_path: Path, monkeypatch: 
     assert told() == ["RuntimeError: alone"]
 
 
-def test_without_any_base_the_bundled_articles_answer() -> None:
+def test_without_any_base_the_bundled_articles_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few of them: all of them take seconds, and are built for the other tests."""
+    for lang in ("en", "zh"):
+        (tmp_path / "bundled" / lang).mkdir(parents=True)
+        shutil.copy(locate.bundled_articles() / lang / "ms-swift-ovis2-grpo.md", tmp_path / "bundled" / lang)
+    monkeypatch.setattr(locate, "bundled_articles", lambda: tmp_path / "bundled")
     place = find()
     assert place.kept_fresh
     assert place.index.parent == cache_folder()
@@ -343,11 +349,13 @@ def test_a_fresh_cache_need_not_be_written(foreign: Path, monkeypatch: pytest.Mo
 
 def test_two_processes_at_first_use_both_get_an_answer(project: Path) -> None:
     command = [sys.executable, "-m", "kb", "search", "RuntimeError: first", "--json"]
-    children = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    for child in children:
-        stdout, stderr = child.communicate(timeout=60)
-        assert '"issue": "a#1"' in stdout, stderr
-        assert "Traceback" not in stderr
+    with contextlib.ExitStack() as started:
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        children = [started.enter_context(running(command, **options)) for _ in range(3)]
+        for child in children:
+            stdout, stderr = child.communicate(timeout=60)
+            assert '"issue": "a#1"' in stdout, stderr
+            assert "Traceback" not in stderr
     index = find().index
     assert not list(index.glob(".tmp-*"))
     assert is_fresh(find())

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from conftest import running
 
 from kb import KnowledgeBase, errors
 from kb.cli import cli
@@ -500,7 +501,7 @@ def test_nothing_waits_for_an_acknowledgement(base: KnowledgeBase) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_the_command(index: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kb", "serve", "--port", "0", "--index", str(index)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with running(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stderr and process.stdout
         first = process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", first)

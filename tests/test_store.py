@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import FakeEncoder, Write, article
+from conftest import FakeEncoder, Write, article, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ from kb import arrays, snapshot, store_faiss
 from kb.arrays import Array
 from kb.bm25 import K1, B, Bag, bag, weigh
 from kb.build import build
-from kb.errors import IndexCorrupt
+from kb.errors import IndexCorrupt, IndexMissing
 from kb.passages import VIEW_KINDS
 from kb.records import IssueRecord, Lang, Source
 from kb.search import KnowledgeBase
@@ -96,7 +96,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("stores")
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     groups=st.lists(st.lists(vector, max_size=3), min_size=1, max_size=40),
     questions=st.lists(vector, max_size=4),
@@ -152,7 +152,7 @@ def test_an_empty_index_has_nothing_to_say(tmp_path: Path) -> None:
     assert store.records([]) == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(groups=st.lists(st.lists(vector, max_size=3), min_size=1, max_size=12), questions=st.lists(vector, max_size=3))
 def test_cosines_are_what_dense_ranks_by(shelf: Path, groups: list[Any], questions: list[list[float]]) -> None:
     store = store_of(shelf / "cosines", groups)
@@ -189,13 +189,13 @@ def naive_bm25(bags: Sequence[Bag], terms: Sequence[str]) -> list[float]:
     return scores
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(bags=st.lists(one_bag, min_size=1, max_size=20), terms=st.lists(word | st.just("unseen"), max_size=6))
 def test_lexical_scores_are_the_cited_formula(bags: list[Bag], terms: list[str]) -> None:
     np.testing.assert_allclose(weigh(bags).scores(terms), naive_bm25(bags, terms), rtol=1e-5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     bags=st.lists(one_bag, min_size=1, max_size=15),
     terms=st.lists(word, max_size=5),
@@ -231,7 +231,7 @@ def test_what_a_word_tells_in_a_small_base(tmp_path: Path) -> None:
     assert tells[1] == pytest.approx(math.log(1 + 400.5 / 0.5))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(bags=st.lists(one_bag.filter(bool), min_size=1, max_size=20), terms=st.lists(word, min_size=1, max_size=5))
 def test_lexical_scores_are_those_of_bm25s(bags: list[Bag], terms: list[str]) -> None:
     bm25s = pytest.importorskip("bm25s")
@@ -338,7 +338,7 @@ def test_any_text_survives(tmp_path: Path) -> None:
 def test_a_published_batch_is_what_the_next_build_starts_from(tmp_path: Path) -> None:
     bags: list[Bag] = [{"cuda": 2, "内存": 1}, {}, {"nccl": 7}]
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]], [], [[0, 1.0, 0, 0], [0, 0, 0, 0]]], bags=bags)
-    records, found, views, rows, kinds, han = store.batch()
+    records, found, views, rows, _, han = store.batch()
     assert records == [record(i) for i in range(3)]
     assert found == bags
     assert views.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
@@ -410,7 +410,7 @@ def test_same_arrays_same_bytes(given_arrays: dict[str, Array]) -> None:
     assert arrays.dump(given_arrays) == arrays.dump(dict(reversed(given_arrays.items())))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(some_arrays(), st.data())
 def test_damaged_arrays_are_refused_or_read_in_bounds(given_arrays: dict[str, Array], data: st.DataObject) -> None:
     whole = arrays.dump(given_arrays)
@@ -502,3 +502,16 @@ def test_a_mapped_file_is_read_only(tmp_path: Path) -> None:
         found[0] = 1
     with pytest.raises(FileNotFoundError):
         arrays.open_arrays(tmp_path / "nowhere")
+
+
+def test_records_that_are_cut_short_under_a_reader(tmp_path: Path) -> None:
+    store = store_of(tmp_path, [[], [], []])
+    assert store.records([0]) == [record(0)]
+    (path,) = tmp_path.glob("records-*")
+    with path.open("r+b") as file:
+        file.truncate(10)
+    with pytest.raises(IndexCorrupt, match="damaged"):
+        store.records([2])
+    store.close()
+    with pytest.raises(IndexMissing, match="closed"):
+        store.records([0])

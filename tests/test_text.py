@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -71,7 +72,13 @@ def test_total_is_that_of_jieba(jieba_tokenizer: Any) -> None:
 
 
 def test_segmenter_equals_jieba_on_random_runs(jieba_tokenizer: Any, all_of_jieba: Segmenter) -> None:
-    @settings(max_examples=300, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples(300),
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(_han_runs(jieba_tokenizer))
     def equal(run: str) -> None:
         assert all_of_jieba.for_search(run) == jieba_tokenizer.lcut_for_search(run, HMM=False)
@@ -140,7 +147,7 @@ def test_over_an_index_vocabulary(text: str, words: list[str]) -> None:
     assert _over(VOCABULARY).words(text) == words
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(100), deadline=None, derandomize=True, database=None)
 @given(st.text(alphabet="训练显存不足鼠", max_size=12))
 def test_over_takes_what_the_text_can_contain_and_no_more(text: str) -> None:
     assert _over(VOCABULARY).for_search(text) == Segmenter(HAN).for_search(text)
@@ -219,7 +226,7 @@ def test_spelling_that_a_reader_cannot_tell_apart_meets(same: tuple[str, str]) -
     assert one[0] == other[0]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(200), deadline=None, derandomize=True, database=None)
 @given(st.text(max_size=60))
 def test_tokens_are_words_that_can_be_stored(text: str) -> None:
     """One a line in the index, sorted: none is empty, holds a space or a line break, or is a stop word."""
@@ -280,7 +287,7 @@ def test_clean(dirty: str, cleaned: str) -> None:
 INVISIBLE = set("\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2064\ufeff")
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(200), deadline=None, derandomize=True, database=None)
 @given(
     st.text(alphabet=st.one_of(st.characters(exclude_categories=()), st.sampled_from(sorted(INVISIBLE))), max_size=40)
 )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,7 +83,7 @@ def articles(draw: st.DrawFn) -> tuple[str, list[tuple[str, int]]]:
     return "\n".join(lines), headings
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(articles())
 def test_every_heading_is_in_a_record_or_a_remark(drawn: tuple[str, list[tuple[str, int]]]) -> None:
     text, headings = drawn
