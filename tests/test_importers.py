@@ -387,6 +387,32 @@ PLACED = {
     'api_key: "abcdefghijkl"': "abcdefghijkl",
     "export HF_TOKEN=abcdefgh12345": "abcdefgh12345",
     "DB_PASSWORD = correcthorse": "correcthorse",
+    "https://example.org/x?access_token=abcdef0123&n=1": "abcdef0123",
+    "https://oapi.dingtalk.com/robot/send?access_token=0a1b2c3d4e5f": "0a1b2c3d4e5f",
+    "https://hooks.slack.com/services/T00000000/B00000000/XXXXYYYYZZZZ": "XXXXYYYYZZZZ",
+    "https://open.feishu.cn/open-apis/bot/v2/hook/0a1b2c3d-4e5f": "0a1b2c3d",
+    "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=0a1b2c3d-4e5f": "0a1b2c3d",
+    "密码：hunter22": "hunter22",
+    "服务器密码是 hunter22，别外传": "hunter22",
+    "password: hunter2": "hunter2",
+    "token: 0a1b2c3d4e5f": "0a1b2c3d4e5f",
+    '{"user": "x", "token": "0a1b2c3d4e5f"}': "0a1b2c3d4e5f",
+    "huggingface-cli login --token 0a1b2c3d": "0a1b2c3d",
+    "vllm serve m --api-key=letmein": "letmein",
+    f"wandb login --relogin {'0a1b2' * 8}": "0a1b2",
+    f"wandb.login(key='{'0a1b2' * 8}')": "0a1b2",
+    "sshpass -p hunter2 ssh root@host": "hunter2",
+    "sshpass -p 'hunter 2' ssh root@host": "hunter",
+    "curl -s -u admin:hunter2 https://x.org": "hunter2",
+    "Cookie: sessionid=0a1b2c; csrftoken=3d4e": "3d4e",
+    "curl -H 'cookie: sessionid=0a1b2c; x=3d4e' https://x.org": "3d4e",
+    "AccessKeyId: LTAI5t0a1b2c3d4e5f": "LTAI5t0a1b2c3d4e5f",
+    "AccessKeySecret: 0a1b2c3d4e5f": "0a1b2c3d4e5f",
+    "redis://:hunter2@127.0.0.1:6379/0": "hunter2",
+    "mysql+pymysql://root:p@ss@db:3306/x": "p@ss",
+    "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,0A1B\n\nMIIEabc\n"
+    "-----END RSA PRIVATE KEY-----": "MIIEabc",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: a-b\n\nlQOYabc\n-----END PGP PRIVATE KEY BLOCK-----": "lQOYabc",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----": "MIIEabc",
 }
 
@@ -411,7 +437,11 @@ def test_secrets_are_masked_in_their_places(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["pad_token: 151643", "token=<your token>", "api_key=$KEY", "tokens per second: 1234567", "the bearer of news",
-     "sk-learn", "max_new_tokens=1024", "password: ***", "https://example.org:8080/a@b", "special_tokens_map.json"],
+     "sk-learn", "max_new_tokens=1024", "password: ***", "https://example.org:8080/a@b", "special_tokens_map.json",
+     "SyntaxError: Unexpected token: ILLEGAL", '"eos_token": "<|im_end|>"', "--max-tokens 1024 --token $HF_TOKEN",
+     "invalid token: unexpected end", "密码：<你的密码>", "密码错误：请重试", "(using password: YES)",
+     "the cookie: it is gone", "curl https://x.org:8080/a -o b", "http://localhost:8000/v1 a@b", "--token-budget 4096",
+     '"token": "international"', "password: None", "sshpass -p $PASS ssh host"],
 )  # fmt: skip
 def test_what_is_no_secret_stays(text: str) -> None:
     assert mask(text) == text
@@ -534,7 +564,7 @@ def test_pages_of_one_name_in_several_folders(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("a/faq.html", "b/faq.html", "c/faq.html")]
     for file, line in zip(files, ("boom 7", "flux is 0", "boom 7"), strict=True):
         file.parent.mkdir()
-        file.write_text(page("FAQ", line), "utf-8")
+        file.write_text(page("Training stops", line), "utf-8")
     told = run("pages", *files, "--articles", tmp_path / "k")
     assert "2 drafts written, 1 there already" in told.stderr  # the third is the first, to the letter
     assert read(tmp_path / "k").keys() == {"faq", "faq-2"}

@@ -20,24 +20,61 @@ _CONTROL = re.compile(
 _TOKENS = re.compile(
     r"\b(?:gh[pousr]_[A-Za-z0-9]{16,255}|github_pat_\w{20,255}|glpat-[\w-]{16,64}|hf_[A-Za-z0-9]{16,64}|"
     r"sk-[\w-]{16,200}|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|xox[abeoprs]-[\w-]{10,200}|ya29\.[\w-]{20,300}|"
+    r"LTAI[A-Za-z0-9]{12,30}|AKID[A-Za-z0-9]{13,40}|"
     r"npm_[A-Za-z0-9]{30,64}|pypi-[\w-]{30,300}|dckr_pat_[\w-]{20,64}|eyJ[\w-]{10,400}\.[\w-]{10,2000}\.[\w-]{5,600})"
 )
+_OPEN = r"(?![$<{*\[%])"  # not `$TOKEN`, `<your token>`, `***`: what stands for a secret is none
+_GIVEN = r"[\"']?[ \t]{0,4}[:=：][ \t]{0,4}[\"'`]?"
 _PLACES = (
     re.compile(r"(?i)\b(?P<keep>bearer[ \t]{1,4})[\w.~+/=-]{8,2000}"),
     re.compile(
         r"(?i)(?P<keep>\bauthorization[\"']?[ \t]{0,4}[:=][ \t\"']{0,4}(?:basic|token)[ \t]{1,4})[^\s\"']{6,2000}"
     ),
-    re.compile(r"(?P<keep>://[^\s/:@\"']{1,64}:)[^\s/:@\"']{3,200}(?=@)"),
+    re.compile(r"(?i)(?P<keep>\bcookie[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?)(?=[^\n\"'=]{1,80}=)[^\n\"']{4,8000}"),
+    re.compile(rf"(?P<keep>://[^\s/:@\"'<>]{{0,64}}:){_OPEN}[^\s/\"'<>]{{1,200}}(?=@)"),
     re.compile(
-        r"(?i)(?P<keep>\b[\w-]{0,40}(?:api[_-]?key|access[_-]?key|secret(?:[_-]?key)?|passw(?:or)?d|auth[_-]?token|"
-        r"private[_-]?key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?)(?![$<{*\[])[^\s\"',;)}\]]{6,500}"
+        r"(?i)(?P<keep>(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?key)?|private[_-]?key|"
+        rf"(?:access|auth|refresh|session|bot|api|hf|git(?:hub|lab))[_-]?token){_GIVEN}){_OPEN}[^\s\"',;)}}\]`&]{{6,500}}"
+    ),
+    re.compile(
+        rf"(?i)(?P<keep>passw(?:or)?d{_GIVEN}){_OPEN}(?!(?:none|null|true|false|yes|no)\b)"
+        r"[^\s\"',;)}\]`]{4,500}"
+    ),
+    re.compile(rf"(?P<keep>(?:密码|口令|密钥|秘钥|令牌)(?:[是为]|{_GIVEN})[ \t]{{0,4}}){_OPEN}[!#-&(-+\--~]{{4,200}}"),
+    re.compile(
+        rf"(?i)(?P<keep>(?<![\w-])token{_GIVEN}){_OPEN}(?=[A-Za-z_./+=~-]{{0,80}}\d|[\w-]{{20}})[\w.~+/=-]{{8,500}}"
+    ),
+    re.compile(
+        r"(?i)(?P<keep>(?<![\w-])--(?:(?:hf|api|access|auth|user|use[_-]auth|git(?:hub|lab))[_-])?"
+        rf"(?:token|api[_-]?key|passw(?:or)?d|secret)[ \t=]{{1,4}}[\"']?){_OPEN}(?!-)[^\s\"'`]{{4,500}}"
     ),
     re.compile(
         r"(?P<keep>\b[A-Z][A-Z0-9_]{1,40}_(?:TOKEN|KEY|PAT)[\"']?[ \t]{0,4}[:=][ \t\"']{0,4})"
         r"(?![$<{*\[])[^\s\"',;]{8,500}"
     ),
+    re.compile(
+        r"(?P<keep>\bwandb(?:[ \t]{1,4}login[ \t]{1,4}(?:--?[\w-]{1,20}[ \t]{1,4}){0,3}|"
+        r"\.login\([^()\n]{0,80}key[ \t]{0,2}=[ \t]{0,2})[\"']?)[0-9a-zA-Z_]{32,100}"
+    ),
+    re.compile(
+        rf"(?P<keep>\bsshpass[ \t]{{1,4}}-p[ \t]{{0,4}})"
+        rf"(?:\"{_OPEN}[^\"\n]{{1,200}}\"|'[^'\n]{{1,200}}'|{_OPEN}[^\s\"']{{1,200}})"
+    ),
+    re.compile(
+        r"(?P<keep>\bcurl[ \t][^\n]{0,300}?(?<=[ \t])(?:-u|--user)[ \t=]{0,4}[\"']?[^\s:\"']{1,80}:)"
+        rf"{_OPEN}[^\s\"']{{1,200}}"
+    ),
+    # addresses that are secrets themselves: robots of Slack, Discord, Feishu, WeCom (DingTalk's has an access_token)
+    re.compile(
+        r"(?P<keep>\bhooks\.slack\.com/(?:services|workflows|triggers)/|\bdiscord(?:app)?\.com/api/webhooks/|"
+        r"\bopen\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/|"
+        r"\bqyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=)[\w/-]{6,300}"
+    ),
 )
-_PEM = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,8000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?")
+_PEM = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^-]{0,16000}(?:-(?!----)[^-]{0,16000}){0,400}"
+    r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+)
 
 
 def tidy(text: str) -> str:
