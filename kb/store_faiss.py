@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
+import os
+import weakref
 from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -112,10 +114,12 @@ class FaissStore:
     def __init__(self, folder: Path) -> None:
         """Raises IndexMissing or IndexCorrupt."""
         self.folder = folder
-        self._records: bytes | mmap.mmap = b""
+        self._reading = Lock()
+        self._release: weakref.finalize[..., FaissStore] | None = None
         for attempt in range(_ATTEMPTS):
             self.manifest, self.snapshot = snapshot.read_manifest(folder)
             try:
+                self.close()  # of an attempt that came to nothing
                 self._open(self.manifest["files"])
                 return
             except FileNotFoundError as error:
@@ -137,9 +141,10 @@ class FaissStore:
         dense = load(snapshot.read_file(folder, files["dense"]), folder / files["dense"]["name"])
         lexical = load(snapshot.read_file(folder, files["lexical"]), folder / files["lexical"]["name"])
         # Read by offset, each record against its own digest: a search shows a few of what may be many megabytes.
+        # Not mapped: a file that is cut short under a mapping kills the process.
         with snapshot.open_file(folder, files["records"]) as file:
-            empty = files["records"]["bytes"] == 0  # nothing cannot be mapped
-            self._records = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._records = os.dup(file.fileno())
+        self._release = weakref.finalize(self, os.close, self._records)
         self._starts, self._digests = rows["starts"], rows["digests"]
         self._issue, self._lang, self._about = rows["issue"], rows["lang"], rows["about"]
         self._views = dense["views"].astype(np.float32)
@@ -179,7 +184,7 @@ class FaissStore:
             and (not len(self._view_kinds) or 0 <= self._view_kinds.min() <= self._view_kinds.max() < len(VIEW_KINDS))
             and (not len(p.rows) or 0 <= p.rows.min() <= p.rows.max() < n)
             and bool(np.isfinite(self._views).all())
-            and (self._starts[-1] if len(self._starts) else -1) == len(self._records)
+            and (self._starts[-1] if len(self._starts) else -1) == self.manifest["files"]["records"]["bytes"]
             and self.manifest["counts"]["records"] == n
             and self.manifest["counts"]["views"] == len(self._views)
             and self.manifest["counts"]["terms"] == len(p.terms)
@@ -192,8 +197,8 @@ class FaissStore:
             raise IndexCorrupt("the files of the index do not belong together", path=self.folder, hint="`kb build`")
 
     def close(self) -> None:
-        if isinstance(self._records, mmap.mmap):
-            self._records.close()
+        if self._release is not None:
+            self._release()
 
     @property
     def size(self) -> int:
@@ -307,14 +312,20 @@ class FaissStore:
 
     def _read(self, row: int) -> bytes:
         first, last = int(self._starts[row]), int(self._starts[row + 1])
-        try:
-            data = self._records[first:last]
-        except ValueError:
-            raise IndexMissing("this base is closed", hint="open it anew") from None
+        if self._release is None or not self._release.alive:
+            raise IndexMissing("this base is closed", hint="open it anew")
+        data = self._bytes(first, last - first)
         if hashlib.sha256(data).digest()[:8] != self._digests[row].tobytes():
             path = self.folder / self.manifest["files"]["records"]["name"]
             raise IndexCorrupt(f"record {row} is damaged", path=path, hint="`kb build` writes it anew")
         return data
+
+    def _bytes(self, offset: int, size: int) -> bytes:
+        if hasattr(os, "pread"):  # forked processes share a position in the file
+            return os.pread(self._records, size, offset)
+        with self._reading:
+            os.lseek(self._records, offset, os.SEEK_SET)
+            return os.read(self._records, size)
 
     def articles(self) -> list[tuple[str, str, int]]:
         """path, sha256 and number of records of every article, as published."""
