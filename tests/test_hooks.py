@@ -708,16 +708,20 @@ def test_the_last_words_of_a_program_are_explained(index: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_explains_too(index: Path) -> None:
+def test_a_child_forked_while_numpy_is_imported_explains_too(index: Path) -> None:
     code = """
-    import logging, os, sys, warnings, kb
+    import logging, os, signal, time, warnings, kb
+    from kb.hooks import logs
     warnings.simplefilter("ignore")
+    logs.PATIENCE_S = 20
     handler = kb.KbHandler()
     logging.basicConfig(handlers=[logging.StreamHandler(), handler])
     logging.error("something else")
-    handler.flush()
+    time.sleep(0.03)
     child = os.fork()
     if not child:
+        signal.alarm(20)
+        import numpy, faiss
         logging.error("IndexError: pop from an empty deque")
         handler.flush()
         os._exit(0)
