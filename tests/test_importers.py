@@ -17,6 +17,7 @@ from kb.build import read_articles
 from kb.cli import cli
 from kb.errors import ArticleError
 from kb.importers import Draft, Shelf, Told, compose, keep, page_draft, read_threads, thread_draft
+from kb.importers.body import read_body
 from kb.importers.form import contained, one_line, slug_from
 from kb.importers.github import Comment, Thread
 from kb.importers.mask import mask, tidy
@@ -195,6 +196,23 @@ def test_no_issues_are_no_mistake(text: str, tmp_path: Path) -> None:
     assert "0 drafts" in run("github", "-", "--articles", tmp_path, given=text).stderr
 
 
+def test_issues_without_number_and_address_are_told_apart(tmp_path: Path) -> None:
+    told = [("one", "a"), ("two", "a"), ("one", "b"), ("one", "a")]
+    text = json.dumps([{"title": title, "body": f"RuntimeError: boom {body}"} for title, body in told])
+    assert len(read_threads([("x", text)])) == 3
+    numbered = json.dumps([{"number": 7, "title": title, "body": ""} for title in ("one", "two", "one")])
+    assert len(read_threads([("x", numbered)])) == 2
+    for words in ("3 drafts written", "0 drafts written, 3 there already"):
+        assert words in run("github", "-", "--articles", tmp_path, given=text).stderr
+
+
+def test_issues_without_a_title_are_counted(tmp_path: Path) -> None:
+    text = json.dumps([{"number": 1, "title": " ", "body": "b"}, {"number": 2, "title": "t", "body": "b"}])
+    told = run("github", "-", "--articles", tmp_path, given=text)
+    assert "issue 1 has no title" in told.stderr
+    assert "1 draft written, 0 there already, 1 left out" in told.stderr
+
+
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: (
@@ -363,6 +381,28 @@ def test_a_long_log_keeps_its_ends_and_its_errors() -> None:
     assert "step 699 of" in record.symptom
     assert "lines left out" in record.symptom
     assert "ValueError: the loss is gone" in record.errors
+
+
+COMMENTS = {
+    "a\n<!-- b\n\nc -->\nd": "a\n\nd",
+    "a <!-- b --> c <!-- d --> e": "a  c  e",
+    "```html\n<!-- b\n```\nc\n\n--> d": "```html\n<!-- b\n```\nc\n\n--> d",
+    "```html\n<!-- b -->\n```": "```html\n<!-- b -->\n```",
+    "<!-- a\n```\nb\n```\n-->\nc": "c",
+    "x\n<!-- never\n```\nerror\n  --> src/main.rs\n```": "x\n&lt;!-- never\n```\nerror\n  --> src/main.rs\n```",
+    "put `<!--` there\n\nand then --> that": "put `&lt;!--` there\n\nand then --> that",
+}
+
+
+@pytest.mark.parametrize("text", COMMENTS)
+def test_comments_are_removed_outside_of_code(text: str) -> None:
+    assert read_body(text).text == COMMENTS[text]
+
+
+def test_boxes_are_removed_from_the_form_alone() -> None:
+    text = "Do:\n- [x] `pip install x`\n- [ ] restart"
+    assert read_body(text).text == "Do:"
+    assert read_body(text, reply=True).text == text
 
 
 def test_contained_leaves_ordinary_markdown_as_it_is() -> None:

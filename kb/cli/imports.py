@@ -70,7 +70,10 @@ def github(
     gc.enable()
     from kb.importers import read_threads, thread_draft
 
-    threads = read_threads((str(file), _text(file)) for file in files)
+    refused: list[ArticleError] = []
+    threads = read_threads(((str(file), _text(file)) for file in files), refused.append)
+    for error in refused:
+        complain(error)
     wanted = {label.casefold() for label in labels}
     chosen = [
         thread
@@ -78,7 +81,8 @@ def github(
         if not (thread.bot or thread.pull or (closed_only and not thread.closed))
         and (not wanted or wanted & {label.casefold() for label in thread.labels})
     ]
-    _keep((thread_draft(thread, project) for thread in chosen), articles, limit, dry_run, len(threads) - len(chosen))
+    left = len(threads) - len(chosen) + len(refused)
+    _keep((thread_draft(thread, project) for thread in chosen), articles, limit, dry_run, left)
 
 
 @imports.command()

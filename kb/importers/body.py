@@ -60,12 +60,12 @@ class Body:
 
 
 def read_body(text: str, *, reply: bool = False) -> Body:
-    """`reply`: an answer in a thread, whose quotations and mentions at the beginning are left out."""
+    """`reply`: an answer in a thread, whose quotations and mentions at the beginning go, and whose check boxes stay."""
     text = mask(tidy(text))
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n\n[…]\n\n{text[-MAX_CHARS // 2 :]}"
     versions = _versions(text)
-    parts = _without_empty(_without_environment(list(_parts(_without_comments(text)))))
+    parts = _without_empty(_without_environment(list(_parts(_without_comments(text), boxes=reply))))
     if reply:
         while parts and not parts[0].code and (not parts[0].text.strip() or _QUOTED_REPLY.match(parts[0].text)):
             parts.pop(0)
@@ -88,16 +88,41 @@ class _Part:
 
 
 def _without_comments(text: str) -> str:
-    """`<!-- like this -->` is the form's; one that never ends is text, and so is one in a line of code."""
+    """`<!-- like this -->` is the form's; one that never ends is text, and so is one in code."""
     kept: list[str] = []
-    at = 0
-    while (start := text.find("<!--", at)) >= 0 and (stop := text.find("-->", start + 4)) >= 0:
-        kept.append(text[at:start])
-        at = stop + 3
-    return "".join([*kept, text[at:].replace("<!--", "&lt;!--")])
+    at, mark, last = 0, "", text.rfind("-->")
+    while at < len(text):
+        end = text.find("\n", at) + 1 or len(text)
+        line = text[at:end]
+        fence = _FENCE.match(line.rstrip("\n"))
+        if mark:
+            mark = "" if fence and fence[2].startswith(mark) and not fence[3].strip() else mark
+        elif fence:
+            mark = fence[2]
+        elif (start := line.find("<!--")) >= 0:
+            stop = _end_of_comment(text, at, at + start) if at + start < last else 0
+            kept.append(line[:start] if stop else line.replace("<!--", "&lt;!--"))
+            at = stop or end
+            continue
+        kept.append(line)
+        at = end
+    return "".join(kept)
 
 
-def _parts(text: str) -> Iterator[_Part]:
+def _end_of_comment(text: str, line: int, start: int) -> int:
+    """Where the comment at `start` is over, or 0: one within a line ends with its paragraph, none ends in a fence
+    that begins in it or stands in `code`."""
+    if text.count("`", line, start) % 2:
+        return 0
+    stop = text.find("-->", start + 4)
+    inside = text[start:stop] if stop >= 0 else ""
+    if stop < 0 or (text[line:start].strip() and "\n\n" in inside):
+        return 0
+    return 0 if sum(bool(_FENCE.match(one)) for one in inside.split("\n")) % 2 else stop + 3
+
+
+def _parts(text: str, *, boxes: bool) -> Iterator[_Part]:
+    """`boxes`: a list of check boxes is somebody's own, not the form's."""
     block: list[str] = []
     mark = ""
     for line in text.split("\n"):
@@ -109,7 +134,7 @@ def _parts(text: str) -> Iterator[_Part]:
                 mark = ""
         elif found:
             mark, block = found[2], [line]
-        elif not _CHECKBOX.match(line) and not _EMPTY.match(line):
+        elif (boxes or not _CHECKBOX.match(line)) and not _EMPTY.match(line):
             line = _PICTURE.sub("", _TAGS.sub("", _SUMMARY.sub(r"**\1**", line))).rstrip()
             heading = _HEADING.match(line)
             bold = _BOLD_HEADING.match(line)

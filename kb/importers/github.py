@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ _INSIDERS = frozenset(("OWNER", "MEMBER", "COLLABORATOR"))
 _LIKES = frozenset(("THUMBS_UP", "HEART", "HOORAY", "ROCKET", "+1", "heart", "hooray", "rocket"))
 
 
-_Key = tuple[str, str, int]
+_Key = tuple[str, str, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,32 +61,50 @@ class Thread:
     comments: list[Comment] = field(default_factory=list)
 
 
-def read_threads(texts: Iterable[tuple[str, str]]) -> list[Thread]:
-    """The threads of (name, JSON) pairs, each once, in order. Raises ArticleError for what is no JSON or holds none."""
+def read_threads(
+    texts: Iterable[tuple[str, str]], refuse: Callable[[ArticleError], object] = lambda error: None
+) -> list[Thread]:
+    """The threads of (name, JSON) pairs, each once, in order. `refuse` is told of issues that cannot be taken.
+
+    Raises ArticleError for what is no JSON or holds none.
+    """
     threads: dict[_Key, Thread] = {}
     loose: list[tuple[_Key, Comment]] = []
     for name, text in texts:
         objects = list(_objects(name, text))
         known = 0
+        untitled: list[ArticleError] = []
         for item in objects:
             if "title" not in item and "issue_url" in item:
                 found = _ADDRESS.match(_text(item, "issue_url"))
                 known += found is not None
                 if found and (comment := _comment(item)):
-                    loose.append(((found[1].casefold(), found[2].casefold(), int(found[3])), comment))
+                    loose.append(((found[1].casefold(), found[2].casefold(), int(found[3]), ""), comment))
             elif (thread := _thread(item)) is not None:
                 known += 1
-                key = (thread.owner.casefold(), thread.repository.casefold(), thread.number)
+                key = _key(thread)
                 if key not in threads or len(thread.comments) > len(threads[key].comments):
                     threads[key] = thread
+            elif "title" in item or ("body" in item and "number" in item):
+                which = f"issue {item['number']}" if isinstance(item.get("number"), int) else "an issue"
+                untitled.append(ArticleError(f"{which} has no title", path=name))
         if objects and not known:
             raise ArticleError("holds no issue", path=name, hint=_HINT)
+        for error in untitled:
+            refuse(error)
     for key, comment in loose:
         if key in threads and comment not in threads[key].comments:
             threads[key].comments.append(comment)
     for thread in threads.values():
         thread.comments.sort(key=lambda comment: comment.at)
     return list(threads.values())
+
+
+def _key(thread: Thread) -> _Key:
+    """What tells it from others: its address; without one its number and title; without those what it says."""
+    if thread.owner and thread.number:
+        return thread.owner.casefold(), thread.repository.casefold(), thread.number, ""
+    return "", "", thread.number, thread.title if thread.number else f"{thread.url}\n{thread.title}\n{thread.body}"
 
 
 def _objects(name: str, text: str) -> Iterator[dict[str, Any]]:
