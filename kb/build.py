@@ -29,6 +29,7 @@ from kb.encoders import Encoder, open_encoder, probe, surprise
 from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
 from kb.passages import lexical_text, views
 from kb.records import Article, IssueRecord
+from kb.scaffold import PLACEHOLDER
 from kb.store import Batch
 from kb.text import Segmenter, clean, dictionary_for, tokenise
 
@@ -42,7 +43,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is not an article: what and why."""
+    """A file that is no article, or one that is not yet written to its end: what and why."""
 
     path: str
     reason: str
@@ -161,7 +162,8 @@ def build(
     drafts: bool = False,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Publishes an index of the articles below `articles` in the folder `index`, without `drafts` unless asked for.
+    """Publishes an index of the articles below `articles` in the folder `index`, without `drafts` unless asked for, be
+    it that they say so or that something is left to write in them.
 
     Raises BuildFailed naming every article that cannot be read (unless `keep_going`), IndexBusy, IndexWriteFailed,
     EncoderUnavailable. Whatever is raised, the old index stays as it was.
@@ -176,12 +178,15 @@ def build(
         fresh: list[Article] = []
         bad: list[ArticleError] = []
         left: list[str] = []
+        left_open: list[Skipped] = []
         for number, path in enumerate(paths):
             try:
                 data = read_article(articles, path)
                 shas[path] = hashlib.sha256(data).hexdigest()
                 if not drafts and is_draft(data):
                     left.append(path)
+                elif not drafts and (unwritten := PLACEHOLDER.search(data.decode("utf-8", "replace"))):
+                    left_open.append(Skipped(path, f"{unwritten[0]} is left to write; kb check finds all of it"))
                 elif path in old.parts and old.shas[path] == shas[path]:
                     parts[path] = old.parts[path]
                 else:
@@ -207,8 +212,8 @@ def build(
         issues=len({record.issue for record in batch.records}),
         records=len(batch.records),
         parsed=len(fresh),
-        removed=len(set(old.shas) - (set(paths) - set(left))),
-        skipped=tuple(skipped),
+        removed=len(set(old.shas) - (set(paths) - set(left) - {one.path for one in left_open})),
+        skipped=(*skipped, *left_open),
         bad=tuple(bad),
         without_records=tuple(path for path in kept if not parts[path].records),
         drafts=tuple(left),

@@ -59,6 +59,26 @@ def test_a_build_leaves_drafts_out(tmp_path: Path, write: Write, encoder: FakeEn
     assert issues(index) == ["a#1/en", "b#1/en"]
 
 
+@pytest.mark.parametrize("left", ["1. <to write: the first step>", "1. <待写：来源没有给出解决办法>"])
+def test_nothing_is_served_that_is_left_to_write(left: str, tmp_path: Path, write: Write, encoder: FakeEncoder) -> None:
+    """Also where somebody has taken the status out too soon."""
+    finished = article("flux is 0")
+    unfinished = finished.replace("Set it to 1.", left)
+    assert left in unfinished
+    folder, index = write({"en/a.md": article("boom at 7"), "en/b.md": finished}), tmp_path / "index"
+    build(folder, index, encoder=encoder)
+    write({"en/b.md": unfinished})
+    for removed in (1, 0):
+        report = build(folder, index, encoder=encoder)
+        assert ([one.path for one in report.skipped], report.removed) == (["en/b.md"], removed)
+        assert left[3:] in report.skipped[0].reason
+        assert issues(index) == ["a#1/en"]
+    assert build(folder, index, encoder=encoder, drafts=True).skipped == ()
+    write({"en/b.md": finished})
+    assert build(folder, index, encoder=encoder).skipped == ()
+    assert issues(index) == ["a#1/en", "b#1/en"]
+
+
 def test_a_draft_spoils_no_build(tmp_path: Path, write: Write, encoder: FakeEncoder) -> None:
     """Neither one that cannot be read nor one that tells an issue a second time."""
     folder = write(
