@@ -17,10 +17,14 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+import kb
 from kb import KnowledgeBase
 from kb.arrays import Array
 from kb.encoders import Kind
+from kb.encoders.static import StaticEncoder
+from kb.encoders.unigram import FILE_NAME, UnigramTokenizer
 
+MODEL = Path(kb.__file__).parent / "model"
 THOROUGH = os.environ.get("KB_TEST_THOROUGH", "") not in ("", "0")  # CI's second run; the first is what people wait for
 
 
@@ -42,6 +46,39 @@ def hears_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def model_read_once() -> Iterator[None]:
+    """Hundreds of tests open a base: vocabulary and checksum of the shipped model are worked out at the first."""
+    init, revision = UnigramTokenizer.__init__, StaticEncoder.revision.func  # type: ignore[attr-defined]
+    read: dict[tuple[object, ...], Any] = {}
+
+    def state(what: str, *files: Path) -> tuple[object, ...]:
+        return (what, *((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+
+    def init_once(self: UnigramTokenizer, folder: Path) -> None:
+        if folder != MODEL:
+            init(self, folder)
+            return
+        key = state("vocabulary", folder / FILE_NAME)
+        if key not in read:
+            init(self, folder)
+            read[key] = dict(vars(self))
+        vars(self).update(read[key], _memo={})
+
+    def revision_once(self: StaticEncoder) -> str:
+        if self._folder != MODEL:
+            return str(revision(self))
+        key = state("revision", MODEL / "model.safetensors", MODEL / "tokenizer.json")
+        if key not in read:
+            read[key] = revision(self)
+        return str(read[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(UnigramTokenizer, "__init__", init_once)
+        patch.setattr(StaticEncoder, "revision", property(revision_once))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -414,9 +414,8 @@ def _is_slow(pattern: re.Pattern[str], unit: str, *, matched: bool = False, limi
         took = _seconds(pattern, text, matched=matched)
         if took > limit_s and all(_seconds(pattern, text, matched=matched) > limit_s for _ in range(2)):
             return True
-        if (
-            size >= SIZE // 100 and took * (SIZE / size) ** 2 < limit_s
-        ):  # even were it quadratic; what is worse shows here
+        even_if_quadratic = took * (SIZE / size) ** 2
+        if size >= SIZE // 100 and even_if_quadratic < limit_s:  # what is worse has shown by now
             return False
     return False
 
