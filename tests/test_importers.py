@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from conftest import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -232,7 +233,7 @@ junk = st.recursive(
 
 
 @given(junk)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_json_of_any_shape_is_read_or_refused(value: Any) -> None:
     try:
         threads = read_threads([("junk", json.dumps(value))])
@@ -297,7 +298,7 @@ def drafted(*issues: Told) -> Draft:
 @example(title="Fix", bodies=("```", "<pre>", "# x"))
 @example(title="# #", bodies=("<!-- x", "-->", "> ```\n# Fix"))
 @example(title="", bodies=("- a\n\n  ```\n## Fix", "", ""))
-@settings(max_examples=400)
+@settings(max_examples=examples(240))
 def test_any_body_is_one_record_and_the_others_stay(title: str, bodies: tuple[str, str, str]) -> None:
     symptom, cause, fix = bodies
     first = Told("Before", "It stops.", "", "1. Wait.")
@@ -323,7 +324,7 @@ def _letters(text: str) -> str:
 
 
 @given(st.text(max_size=200), st.text(max_size=40), st.text(max_size=40), st.text(max_size=40))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_front_matter_is_read_back(title: str, tag: str, version: str, project: str) -> None:
     draft = Draft("x", "zh", title, project or None, (tag, tag), (version,), (), "", (Told("T", "s", "", "f"),))
     text = compose(draft)
@@ -335,7 +336,7 @@ def test_any_front_matter_is_read_back(title: str, tag: str, version: str, proje
 
 
 @given(hostile)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_thread_of_any_body_is_one_record(body: str) -> None:
     one = thread(comment(f"Fixed: set `a=1`\n{body}", insider=True))
     one.body = body
@@ -345,7 +346,6 @@ def test_a_thread_of_any_body_is_one_record(body: str) -> None:
     assert record.symptom
 
 
-@pytest.mark.parametrize("size", [10_000, 1_000_000])
 @pytest.mark.parametrize(
     "unit",
     [
@@ -365,7 +365,7 @@ def test_a_thread_of_any_body_is_one_record(body: str) -> None:
         "-----BEGIN ",
     ],
 )
-def test_long_bodies_take_no_long_time(unit: str, size: int) -> None:
+def test_long_bodies_take_no_long_time(unit: str, size: int = 100_000) -> None:
     one = thread(comment(unit * (size // len(unit)) + " fixed with `x`", insider=True))
     one.body = unit * (size // len(unit))
     assert len(compose(thread_draft(one))) < 200_000
@@ -534,7 +534,7 @@ def test_a_page_of_ours_comes_back_as_it_was() -> None:
     """Every article of our own, imported: the same records but for their place."""
     for path, data in read_articles(Path(__file__).parents[1] / "articles"):
         assert isinstance(data, bytes)
-        if not re.search("#|deepspeed|nccl", path):
+        if not re.search("deepspeed", path):
             continue
         name = path.replace("en/", "").replace("zh/", "").replace(".md", f".{path[:2]}.md")
         draft = page_draft(data, name)
@@ -555,6 +555,23 @@ def test_a_page_of_ours_comes_back_as_it_was() -> None:
         for one, other in zip(parse(data, path=path).records, again, strict=True):
             for name in fields:
                 assert getattr(one, name) == getattr(other, name), (path, name)
+
+
+FURNITURE = [
+    "张三 发表于 2024-1-1",
+    "发表于 2024-1-1 12:30:05 | 只看该作者 | 倒序浏览",
+    "Share on Twitter",
+    "- Share on LinkedIn",
+    "分享到：微信 微博",
+]
+
+
+@pytest.mark.parametrize("line", FURNITURE)
+def test_lines_of_a_forum_are_not_told(line: str) -> None:
+    text = "# Training stops\n\n## Symptom\n\n{0}\n\nIt prints\n\n```\nRuntimeError: boom 7\n{0}\n```\n\n"
+    (told,) = page_draft(f"{text.format(line)}## Fix\n\nSet it to 1.\n\n{line}\n".encode(), "a.md").issues
+    assert told.symptom.count(line) == 1  # in the log
+    assert told.fix == "Set it to 1."
 
 
 def test_what_pages_are(tmp_path: Path) -> None:
@@ -659,7 +676,7 @@ soup = st.lists(
 
 
 @given(soup)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_html_is_read(text: str) -> None:
     page = read_html(text)
     assert "\0" not in page.markdown

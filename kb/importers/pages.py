@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,6 +18,18 @@ __all__ = ["find_pages", "page_draft"]
 
 _HTML = (".html", ".htm", ".xhtml")
 _TEXT = (".md", ".markdown", ".txt")
+_FENCE = re.compile(r"[ \t>]{0,12}(`{3,20}|~{3,20})")
+_FURNITURE = re.compile(
+    r"(?i)[ \t>]{0,8}(?:[-*+] )?(?:"
+    r"(?:[^\s,，。:：]{1,30} {1,3})?(?:发表于|发布于|回复于|编辑于)[:： ]{0,3}"
+    r"\d{2,4}[-/.年]\d{1,2}[-/.月]\d{1,2}日?(?:[ T]{1,3}\d{1,2}:\d\d(?::\d\d)?)?"
+    r"(?:[ \t|·]{1,5}(?:只看该作者|只看楼主|倒序浏览|阅读模式|显示全部楼层|来自\S{1,20})){0,5}"
+    r"|(?:share|tweet|pin)(?: this)? (?:on|to|via) (?:twitter|x|facebook|linkedin|reddit|whatsapp|telegram|weibo|"
+    r"wechat|email|hacker news|pinterest)"
+    r"|分享[到至][:： ]{0,3}"
+    r"(?:(?:微信|新浪微博|微博|朋友圈|QQ空间|QQ|知乎|豆瓣|Twitter|Facebook)[、,，/| ]{0,3}){1,8}"
+    r")[ \t]{0,8}\Z"
+)
 
 
 def find_pages(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
@@ -47,6 +60,7 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
             raise ArticleError(f"larger than {MAX_BYTES:,} bytes ({len(data):,})", path=name)
         page = read_html(decoded(data))
         data = page.markdown.encode()
+    data = _without_furniture(data)
     suffix = f".{page.lang}.md" if page.lang else ".md"
     try:
         article = parse(data, path=f"page{suffix}")
@@ -70,6 +84,18 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
         ),
         address=page.address,
     )
+
+
+def _without_furniture(data: bytes) -> bytes:
+    """Empty lines in place of a forum's and a blog's own, but in code."""
+    lines = data.decode("utf-8", "surrogateescape").split("\n")
+    fence = ""
+    for number, line in enumerate(lines):
+        if found := _FENCE.match(line):
+            fence = "" if fence and found[1].startswith(fence) else fence or found[1]
+        elif not fence and _FURNITURE.match(line):
+            lines[number] = ""
+    return "\n".join(lines).encode("utf-8", "surrogateescape")
 
 
 def _slug(name: str, title: str) -> str:
