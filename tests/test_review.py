@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from conftest import THOROUGH
 
 import kb
 from kb.articles import parse
@@ -315,7 +316,7 @@ def test_nothing_is_wrong_with_our_own_articles() -> None:
 
 def test_our_own_articles_are_whole() -> None:
     """Read in the project's own form: each issue with all that an answer shows, nothing in an unread place."""
-    for path, data in read_articles(ARTICLES):
+    for path, data in list(read_articles(ARTICLES))[:: 1 if THOROUGH else 4]:
         assert isinstance(data, bytes)
         article = parse(data, path=path)
         assert {remark.kind for remark in article.remarks} <= {"background", "confusable"}, path

@@ -463,16 +463,16 @@ def _timeless(result: SearchResult) -> dict[str, Any]:
 SAMPLE = [BY_ID[name]["query"] for name in ("q02", "q04", "q07", "q16", "q29", "n16", "n19", "n01")]
 
 
-def test_a_hundred_times(base: KnowledgeBase) -> None:
+def test_twenty_times(base: KnowledgeBase) -> None:
     first = _timeless(base.search(SAMPLE[1]))
-    assert all(_timeless(base.search(SAMPLE[1])) == first for _ in range(99))
+    assert all(_timeless(base.search(SAMPLE[1])) == first for _ in range(19))
 
 
 def test_from_eight_threads(base: KnowledgeBase) -> None:
     alone = [_timeless(base.search(text)) for text in SAMPLE]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda i: (i, _timeless(base.search(SAMPLE[i]))), [*range(len(SAMPLE))] * 12))
-    assert len(together) == 96
+        together = list(pool.map(lambda i: (i, _timeless(base.search(SAMPLE[i]))), [*range(len(SAMPLE))] * 5))
+    assert len(together) == 40
     assert all(answer == alone[i] for i, answer in together)
 
 
@@ -485,7 +485,7 @@ def test_from_another_opening(index: Path, base: KnowledgeBase) -> None:
 
 
 def test_show(base: KnowledgeBase, known: set[str]) -> None:
-    for issue in sorted(known)[::8]:
+    for issue in sorted(known)[::32]:
         assert {record.issue for record in base.show(issue)} == {issue}
     both = base.show("ms-swift-ovis2-grpo#2")
     assert [record.lang for record in both] == ["en", "zh"]

@@ -243,7 +243,7 @@ def test_a_long_line_keeps_its_ends() -> None:
     assert len(query.prose) <= MAX_LINE_CHARS + 1
 
 
-def _best_of(work: Callable[[], object], times: int = 5) -> float:
+def _best_of(work: Callable[[], object], times: int = 3) -> float:
     best = math.inf
     for _ in range(times):
         start = time.process_time()
@@ -257,7 +257,7 @@ def _best_of(work: Callable[[], object], times: int = 5) -> float:
 )
 def test_a_megabyte_is_read_in_half_a_second(unit: str) -> None:
     text = "q " + unit * ((1 << 20) // len(unit))
-    assert _best_of(lambda: read(text), 2) < 0.5
+    assert any(_best_of(lambda: read(text), 1) < 0.5 for _ in range(3))
 
 
 GROWING = {

@@ -304,7 +304,7 @@ def growth(work: Callable[[str], object], make: Callable[[int], str], size: int)
     """time(2n) / time(n): the smallest of several measurements each, interleaved, so that a busy machine hurts both."""
     small, large = make(size), make(2 * size)
     best = [math.inf, math.inf]
-    for _ in range(5):
+    for _ in range(3):
         for i, text in enumerate((small, large)):
             start = time.process_time()
             work(text)
