@@ -422,9 +422,63 @@ def test_a_body_that_does_not_come(base: KnowledgeBase, monkeypatch: pytest.Monk
 
 def test_too_many_at_a_time(base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guards, "MAX_BUSY", 0)
-    response = TestClient(create_app(base), base_url=HOME).get("/healthz")
+    client = TestClient(create_app(base), base_url=HOME)
+    response = client.get("/api/projects")
     assert response.status_code == 503
     assert response.headers["retry-after"] == "1"
+    assert client.get("/healthz").status_code == 200
+
+
+def held(app: Any, path: str, *, headers: Any = ()) -> tuple[asyncio.Future[Any], list[Any]]:
+    """A request under way whose body never comes, and what is sent to it."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("status", message.get("body")))
+
+    heads = [(b"host", b"localhost"), (b"content-type", b"application/json"), *headers]
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": heads, "root_path": ""}
+    return asyncio.ensure_future(app(scope, receive, send)), sent
+
+
+@pytest.mark.parametrize(("path", "status"), [("/nothing", 404), ("/", 405), ("/api/projects", 405), ("/healthz", 405)])
+def test_a_body_that_nobody_takes_is_not_waited_for(base: KnowledgeBase, path: str, status: int) -> None:
+    async def use() -> None:
+        under_way, sent = held(create_app(base), path)
+        await asyncio.wait_for(under_way, 5)
+        assert sent[0] == status
+
+    asyncio.run(use())
+
+
+def test_a_body_without_the_token_is_not_waited_for(base: KnowledgeBase) -> None:
+    async def use() -> None:
+        under_way, sent = held(create_app(base, Rules.of(token="t")), "/api/search")
+        await asyncio.wait_for(under_way, 5)
+        assert sent[0] == 401
+
+    asyncio.run(use())
+
+
+def test_half_sent_bodies_shut_nobody_out(base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 of them took every place for ten seconds. Now the one that has waited longest makes room."""
+    monkeypatch.setattr(guards, "MAX_BUSY", 2)
+    monkeypatch.setattr(guards, "MAX_COMING", 3)
+    app = create_app(base)
+
+    async def use() -> None:
+        half = [held(app, "/api/search") for _ in range(5)]
+        await asyncio.sleep(0.05)
+        assert [sent[:1] for _, sent in half] == [[503], [503], [], [], []]
+        assert (await asyncio.to_thread(post, create_app(base), [b'{"query": "x"}']))[0]["status"] == 200
+        app.stop()
+        await asyncio.wait_for(asyncio.gather(*(one for one, _ in half)), 5)
+        assert {sent[0] for _, sent in half} == {503}
+
+    asyncio.run(use())
 
 
 @contextmanager
@@ -520,6 +574,26 @@ def test_the_command(index: Path, tmp_path: Path) -> None:
     assert "deque" not in first + err
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_it_stops_quietly_while_a_body_comes(index: Path) -> None:
+    command = [sys.executable, "-m", "kb", "serve", "--port", "0", "--index", str(index)]
+    with running(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stderr.readline())
+        assert found
+        half = b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+        with socket.create_connection(("127.0.0.1", int(found[1])), 10) as client:
+            client.sendall(half)
+            time.sleep(0.2)
+            started = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert client.recv(1 << 16).startswith(b"HTTP/1.1 503 ")
+            _, err = process.communicate(timeout=10)
+        assert time.monotonic() - started < 2
+    assert err.strip() in ("", "kb: interrupted")
+    assert process.returncode in (130, -signal.SIGINT)
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "node-7", "localhost.evil.example"])
 def test_others_need_a_token(host: str) -> None:
     refused = CliRunner().invoke(cli, ["serve", "--host", host])
@@ -579,7 +653,7 @@ def test_an_article_brings_no_markup(payload: str) -> None:
     for text in (payload, f"- {payload}", f"> {payload}", f"`{payload}`", f"```\n{payload}\n```", f"a {payload} b"):
         for node in flat(nodes.parse(text)):
             assert node["tag"] in nodes.TAGS
-            assert set(node) <= {"tag", "children", "href", "lang"}
+            assert set(node) <= {"tag", "children", "href", "lang", "start"}
             assert re.match(r"https?://|#/issue/", node.get("href", "https://"))
 
 
@@ -621,6 +695,13 @@ def test_markdown() -> None:
     ]
     (table,) = nodes.parse("| a | b |\n|---|---|\n| 1 | <b> |")
     assert [node["tag"] for node in flat([table])] == "table thead tr th th tbody tr td td".split()
+
+
+def test_steps_go_on_counting_after_a_fence() -> None:
+    lists = [
+        node for node in flat(nodes.parse("1. a\n\n```\nx\n```\n\n2. b\n\n```\ny\n```\n\n3. c")) if node["tag"] == "ol"
+    ]
+    assert [node.get("start") for node in lists] == [None, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -672,6 +753,21 @@ def test_the_page_has_no_way_in_and_none_out() -> None:
         assert not re.search(r"\son\w+\s*=\s*[\"']|javascript:|style=", text), path
         outside = re.sub(r"http://www\.w3\.org/2000/svg", "", text)
         assert not re.search(r"[\"'(]https?://\w|url\(|@import|//[\w-]+\.\w+/", outside), path
+
+
+def test_the_page_shows_control_characters_as_the_terminal_does() -> None:
+    from kb.render import CONTROL
+
+    parts = page.files()["/parts.js"].body.decode("utf-8")
+    (rule,) = re.findall(r"const CONTROL = /(.+)/gu;", parts)
+    every = "".join(map(chr, range(0x10000)))
+    assert re.findall(rule, every) == CONTROL.findall(every)
+    assert "createTextNode(node)" not in parts
+
+
+def test_the_page_has_no_threshold_of_its_own() -> None:
+    scripts = page.files()["/parts.js"].body + page.files()["/kb.js"].body
+    assert not re.search(rb"n >=? \d\d", scripts)
 
 
 def test_the_page_says_everything_in_both_languages() -> None:

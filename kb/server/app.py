@@ -36,10 +36,10 @@ _INLINE_CHARS = 4000
 _THREADS = 2
 
 
-def create_app(base: KnowledgeBase, rules: Rules | None = None) -> App:
+def create_app(base: KnowledgeBase, rules: Rules | None = None) -> Guard:
     """The guarded application. `rules` says who may ask; by default, whoever sits at this machine."""
     metrics = Metrics()
-    return Guard(_Answers(base, metrics).app, rules or Rules(), metrics.request)
+    return Guard(_Answers(base, metrics).app, rules or Rules(), metrics.request, bodies=["/api/search"])
 
 
 class _Answers:

@@ -28,12 +28,14 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 MAX_BODY_BYTES = 2 << 20  # a log of 20,000 lines; of a longer one a search reads the ends anyway
 MAX_HEAD_BYTES = 16 << 10
-MAX_BUSY = 64  # requests at a time; more are told to come again, for a queue without end helps nobody
+MAX_BUSY = 64  # requests answered at a time; more are told to come again, for a queue without end helps nobody
+MAX_COMING = 128  # bodies on their way; of more, the one that has taken longest is given up
 BODY_S = 10.0
 
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?)(?::[0-9]{1,5})?")
 _ADDRESS = re.compile(r"\[[0-9a-f:.]+\]|(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_ALWAYS = "/healthz"  # whether the server is there must be told just when it is busy
 _NEEDS_TOKEN = re.compile(r"/api(?:/|\Z)|/metrics\Z")
 
 SECURITY_HEADERS = [
@@ -63,9 +65,7 @@ class Refusal(Exception):
         self.headers: tuple[tuple[str, str], ...] = tuple(headers)
 
 
-_TOO_LONG = Refusal(
-    413, f"the body is longer than {MAX_BODY_BYTES >> 20} MiB", "send the end of the log", [("connection", "close")]
-)
+_AGAIN = [("retry-after", "1"), ("connection", "close")]
 
 
 @dataclass(frozen=True)
@@ -130,20 +130,34 @@ def _is_own(origin: str | None, host: str) -> bool:
 
 
 class Guard:
-    """ASGI around an application: what it passes on has been checked, and its body read within limits."""
+    """ASGI around an application: what it passes on has been checked, and its body read within limits. A body is read
+    only where one is taken, from somebody who may ask, and while it comes it is in nobody's way."""
 
-    def __init__(self, app: App, rules: Rules, seen: Callable[[str, int, float], None]) -> None:
-        """`seen` is told of every request: its route (`scope["kb.route"]`, or "none"), status and seconds."""
+    def __init__(
+        self,
+        app: App,
+        rules: Rules,
+        seen: Callable[[str, int, float], None] = lambda route, status, seconds: None,
+        *,
+        bodies: Iterable[str] = (),
+        max_body: int = MAX_BODY_BYTES,
+    ) -> None:
+        """`bodies` are the paths that take one. `seen` is told of every request: its route (`scope["kb.route"]`, or
+        "none"), status and seconds."""
         self._app = app
         self._rules = rules
         self._seen = seen
+        self._bodies = frozenset(bodies)
+        self._max_body = max_body
         self._busy = 0
+        self._coming: dict[asyncio.Future[bytes], None] = {}  # in the order in which they began
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
         if scope["type"] != "http":
             return
-        self._busy += 1
-        started, status = time.perf_counter(), 0
+        started, status, at_work = time.perf_counter(), 0, False
 
         async def armoured(message: Message) -> None:
             nonlocal status
@@ -153,19 +167,67 @@ class Guard:
             await send(message)
 
         try:
-            if self._busy > MAX_BUSY:
-                raise Refusal(503, "too many requests at a time", "ask again in a second", [("retry-after", "1")])
             _require_short(scope)
             self._rules.check(scope)
-            if scope["method"] == "POST":
-                receive = await _whole(scope["headers"], receive)
+            if scope["method"] == "POST" and scope["path"] in self._bodies:
+                receive = _replay(await self._whole(scope["headers"], receive), receive)
+            if scope["path"] != _ALWAYS:
+                if self._busy >= MAX_BUSY:
+                    raise Refusal(503, "too many requests at a time", "ask again in a second", _AGAIN)
+                self._busy += 1
+                at_work = True
         except Refusal as refusal:
             await refuse(refusal, armoured)
         else:
             await self._app(scope, receive, armoured)
         finally:
-            self._busy -= 1
+            self._busy -= at_work
             self._seen(scope.get("kb.route", "none"), status, time.perf_counter() - started)
+
+    def stop(self) -> None:
+        """Waits for no further body."""
+        for body in list(self._coming):
+            body.cancel()
+
+    async def _whole(self, headers: Headers, receive: Receive) -> bytes:
+        """The body, whether its length is announced or not."""
+        announced = _only(headers, b"content-length") or "0"
+        if len(announced) > 12 or (announced.isdecimal() and int(announced) > self._max_body):
+            raise self._too_long()
+        if len(self._coming) >= MAX_COMING:
+            oldest = next(iter(self._coming))
+            del self._coming[oldest]
+            oldest.cancel()
+        body = asyncio.ensure_future(self._read(receive))
+        self._coming[body] = None
+        try:
+            await asyncio.wait({body}, timeout=BODY_S)
+            if not body.done():
+                raise Refusal(408, "the body did not come in time", headers=[("connection", "close")])
+            if body.cancelled():
+                raise Refusal(503, "the body was not waited for any longer", "ask again in a second", _AGAIN)
+            return body.result()
+        finally:
+            self._coming.pop(body, None)
+            body.cancel()
+
+    async def _read(self, receive: Receive) -> bytes:
+        pieces: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise Refusal(400, "the body broke off")  # who asked is gone, and the answer goes nowhere
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            more = message.get("more_body", False)
+            if size > self._max_body:
+                raise self._too_long()
+        return b"".join(pieces)
+
+    def _too_long(self) -> Refusal:
+        told = f"the body is longer than {self._max_body >> 20} MiB"
+        return Refusal(413, told, "send the end of the log", [("connection", "close")])
 
 
 def _require_short(scope: Scope) -> None:
@@ -175,40 +237,19 @@ def _require_short(scope: Scope) -> None:
         raise Refusal(431, "address and headers are too long", "POST a long question", [("connection", "close")])
 
 
-async def _whole(headers: Headers, receive: Receive) -> Receive:
-    """Reads the body, whether its length is announced or not, and gives it out again in one piece."""
-    announced = _only(headers, b"content-length") or "0"
-    if len(announced) > 12 or (announced.isdecimal() and int(announced) > MAX_BODY_BYTES):
-        raise _TOO_LONG
-    try:
-        body: bytes | None = await asyncio.wait_for(_read(receive), BODY_S)
-    except (TimeoutError, asyncio.TimeoutError):  # before 3.11 these are two
-        raise Refusal(408, "the body did not come in time", headers=[("connection", "close")]) from None
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Gives a body out again, in one piece."""
+    rest: bytes | None = body
 
     async def replay() -> Message:
-        nonlocal body
-        if body is None:
+        nonlocal rest
+        if rest is None:
             return await receive()
-        message: Message = {"type": "http.request", "body": body, "more_body": False}
-        body = None
+        message: Message = {"type": "http.request", "body": rest, "more_body": False}
+        rest = None
         return message
 
     return replay
-
-
-async def _read(receive: Receive) -> bytes:
-    pieces: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            break  # who asked is gone, and the answer goes nowhere
-        pieces.append(message.get("body", b""))
-        size += len(pieces[-1])
-        more = message.get("more_body", False)
-        if size > MAX_BODY_BYTES:
-            raise _TOO_LONG
-    return b"".join(pieces)
 
 
 async def refuse(refusal: Refusal, send: Send) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kb.server.guards import MAX_HEAD_BYTES, App
+from kb.server.guards import MAX_HEAD_BYTES, App, Guard
 
 __all__ = ["configured", "serve"]
 
@@ -19,7 +20,7 @@ __all__ = ["configured", "serve"]
 HEAD_S = 10.0  # for request line and headers
 READ_S = 20.0  # for taking the answer
 IDLE_S = 15  # between two requests
-STOP_S = 2  # for what is under way at the end
+STOP_S = 1  # for what is under way at the end
 MAX_CONNECTIONS = 500
 
 
@@ -61,13 +62,13 @@ class _Impatient(H11Protocol):
             self._head.cancel()
 
 
-def configured(app: App) -> uvicorn.Config:
+def configured(app: App, *, lifespan: bool = False) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=_Impatient,
         loop="asyncio",
         ws="none",
-        lifespan="off",
+        lifespan="on" if lifespan else "off",
         access_log=False,  # it would print what people ask
         log_level="error",
         server_header=False,
@@ -79,13 +80,24 @@ def configured(app: App) -> uvicorn.Config:
     )
 
 
-def serve(app: App, host: str, port: int, *, ready: Callable[[int], None]) -> None:
+class _Server(uvicorn.Server):
+    def __init__(self, app: Guard, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._guard = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what is cut off now is cut off on purpose
+        self._guard.stop()
+        await super().shutdown(sockets)
+
+
+def serve(app: Guard, host: str, port: int, *, ready: Callable[[int], None], lifespan: bool = False) -> None:
     """Until SIGINT or SIGTERM. `port` 0 takes a free one; `ready` is told which. Raises OSError when it cannot be
     had."""
-    config = configured(app)
+    config = configured(app, lifespan=lifespan)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=256) as listening:
         gc.enable()
         gc.freeze()  # the base stays; only what requests leave behind is looked through
         ready(listening.getsockname()[1])
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(app, config).run(sockets=[listening])

@@ -1,8 +1,8 @@
 """Here is an article's markdown; give me a tree of plain values that a page can build elements from.
 
-No HTML text exists anywhere on the way: tags come from a list, the only attributes are a link's target and a fence's
-language, and the page makes each element by name. So an article cannot bring its own markup, and the page needs no
-sink that parses any.
+No HTML text exists anywhere on the way: tags come from a list, the only attributes are a link's target, a fence's
+language and a list's first number, and the page makes each element by name. So an article cannot bring its own markup,
+and the page needs no sink that parses any.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 __all__ = ["TAGS", "parse"]
 
-Node = Any  # str, or {"tag": one of TAGS, "children": [Node, ...]} with "href" (a) or "lang" (pre)
+Node = Any  # str, or {"tag": one of TAGS, "children": [Node, ...]} with "href" (a), "lang" (pre) or "start" (ol)
 
 TAGS = (
     *("p", "em", "strong", "code", "pre", "a", "br", "ul", "ol", "li", "blockquote", "hr"),
@@ -61,7 +61,10 @@ def _element(token: Token) -> dict[str, Any]:
     if tag == "a":
         href = _href(str(token.attrs.get("href", "")))
         return {"tag": "a", "href": href, "children": []} if href else {"tag": "em", "children": []}
-    return {"tag": tag if tag in TAGS else "p", "children": []}
+    node: dict[str, Any] = {"tag": tag if tag in TAGS else "p", "children": []}
+    if tag == "ol" and "start" in token.attrs:  # steps go on counting after a fence between them
+        node["start"] = int(token.attrs["start"])
+    return node
 
 
 def _leaf(token: Token) -> Node:

@@ -88,7 +88,7 @@ _SCHEMAS: Json = {
         "oneOf": [
             _TEXT,
             _object(
-                {"href": _TEXT, "lang": _TEXT},
+                {"href": _TEXT, "lang": _TEXT, "start": {"type": "integer", "minimum": 0}},
                 tag={"type": "string", "enum": list(TAGS)},
                 children=_list({"$ref": "#/components/schemas/Node"}),
             ),

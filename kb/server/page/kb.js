@@ -1,7 +1,7 @@
 // Here is whoever came to ask; show answers while the question is typed, and find every place by its address (#/...).
 
 import { api, keepToken, recall, remember } from "./api.js";
-import { body, card, copy, el, links, tag } from "./parts.js";
+import { body, card, copy, el, links, tag, visible } from "./parts.js";
 import { say, speak, spoken } from "./words.js";
 
 const MOST_CHARS = 500_000; // of a log: its ends; a search reads no more of it
@@ -17,7 +17,7 @@ const state = { answer: null, projects: [], asking: null, timer: 0 };
 function complain(error) {
   if (error.name === "AbortError") return;
   const words = { 404: "not here", 503: "busy" }[error.status] ?? (error.status ? null : "silent");
-  $("status").textContent = words ? say(words) : error.message;
+  $("status").textContent = words ? say(words) : visible(error.message);
 }
 
 function soon(delay = PAUSE_MS) {
@@ -47,12 +47,17 @@ async function ask() {
     throw error;
   }
   if (signal.aborted) return;
-  state.answer = answer;
+  state.answer = { ...answer, cut };
   if (place().name !== "search") location.hash = "#/";
   else showAnswer();
+  tell(state.answer);
+}
+
+function tell(answer) {
+  if (!answer) return $("status").replaceChildren();
   const [first] = answer.results;
-  const values = { n: Math.round((first?.confidence ?? 0) * 100), ms: answer.took_ms.toFixed(0) };
-  const how = say(answer.answered ? "answered" : "unanswered", values) + (cut ? ` ${say("shortened")}` : "");
+  const values = { n: Math.floor((first?.confidence ?? 0) * 100), ms: answer.took_ms.toFixed(0) };
+  const how = say(answer.answered ? "answered" : "unanswered", values) + (answer.cut ? ` ${say("shortened")}` : "");
   const title = answer.answered ? el("span", { class: "hush" }, ` ${first.title}`) : null;
   $("status").replaceChildren(...[how, title].filter(Boolean));
 }
@@ -93,6 +98,7 @@ function decoded(part) {
 
 async function go() {
   const here = place();
+  tell(here.name === "search" ? state.answer : null); // what it told before was of another place
   document.body.dataset.place = here.name;
   for (const name of ["search", "browse"]) {
     if (here.name === name) $(`to-${name}`).setAttribute("aria-current", "page");
@@ -139,7 +145,7 @@ async function showIssue(name) {
   const found = await issue(name);
   const show = (told, focus) => {
     const other = found.tellings.find((one) => one.lang !== told.lang);
-    document.title = `${told.title} · kb`;
+    document.title = `${visible(told.title)} · kb`;
     const back = el("a", { href: "#/", class: "back" }, `← ${say(state.answer ? "back" : "back home")}`);
     const lang = told.lang === "zh" ? "zh-Hans" : "en";
     view.replaceChildren(back, el("article", { class: "hit open whole" },
@@ -155,7 +161,7 @@ async function showIssue(name) {
 async function showProjects(project) {
   const chosen = project ? `?lang=${spoken()}&project=${encodeURIComponent(project)}` : `?lang=${spoken()}`;
   const { issues } = await api(`api/issues${chosen}`);
-  document.title = `${project || say("browse")} · kb`;
+  document.title = `${visible(project || say("browse"))} · kb`;
   const items = issues.map((one) => {
     const [slug, number] = one.issue.split("#");
     const link = el("a", { href: `#/issue/${encodeURIComponent(slug)}/${number}`, "data-moves": true, lang: one.lang }, one.title);
@@ -273,7 +279,6 @@ async function start() {
     complain(error);
   }
   await go();
-  if (box.value) soon(0); // the browser kept it over a reload
 }
 
 start();

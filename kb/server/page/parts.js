@@ -6,13 +6,20 @@ const TAGS = new Set(
   "p em strong code pre a br ul ol li blockquote hr h4 h5 h6 table thead tbody tr th td".split(" "),
 );
 
+// What would steer the text around it (an escape, a turn of the writing direction) is shown as a mark, as in a terminal.
+const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+
+export function visible(text) {
+  return text.replace(CONTROL, (one) => (one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : "\ufffd"));
+}
+
 export function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "on") for (const [event, act] of Object.entries(value)) made.addEventListener(event, act);
-    else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+    else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : name === "title" ? visible(value) : value);
   }
-  made.append(...children.filter((child) => child !== null));
+  made.append(...children.filter((child) => child !== null).map((child) => (typeof child === "string" ? visible(child) : child)));
   return made;
 }
 
@@ -28,11 +35,12 @@ function outward(target, ...children) {
 // The tree of nodes that the server made of an article's markdown.
 export function grown(nodes) {
   return nodes.map((node) => {
-    if (typeof node === "string") return document.createTextNode(node);
+    if (typeof node === "string") return document.createTextNode(visible(node));
     if (!TAGS.has(node.tag)) return document.createTextNode("");
     const children = grown(node.children);
     if (node.tag === "pre") return fence(children, node.lang);
     if (node.tag === "table") return el("div", { class: "wide" }, el("table", {}, ...children));
+    if (node.tag === "ol") return el("ol", { start: node.start ?? null }, ...children);
     if (node.tag !== "a") return el(node.tag, {}, ...children);
     return node.href.startsWith("#/issue/") ? el("a", { href: node.href }, ...children) : outward(node.href, ...children);
   });
@@ -115,7 +123,7 @@ export function card(hit, open, turn) {
   const made = el(
     "article",
     { class: "hit", "data-issue": hit.issue },
-    el("header", {}, tag(hit.project), sure(hit.confidence), el("h2", {}, button), chips(say("matched"), hit.matched)),
+    el("header", {}, tag(hit.project), sure(hit.confidence, open), el("h2", {}, button), chips(say("matched"), hit.matched)),
     shown,
   );
   const set = (now) => {
@@ -148,9 +156,10 @@ export function tag(project) {
   return project ? el("a", { class: "tag", href: `#/browse/${encodeURIComponent(project)}` }, project) : null;
 }
 
-function sure(confidence) {
-  const n = Math.round(confidence * 100);
+// Only the answer is called sure: what `answered` says decides, no figure of the page's own.
+function sure(confidence, answer) {
+  const n = Math.floor(confidence * 100);
   const bar = el("span", { class: "bar", "aria-hidden": "true" }, el("i"));
   bar.firstChild.style.width = `${n}%`;
-  return el("span", { class: n >= 50 ? "sure" : "sure unsure" }, bar, n >= 50 ? say("certain", { n }) : `${n}%`);
+  return el("span", { class: answer ? "sure" : "sure unsure" }, bar, answer ? say("certain", { n }) : `${n}%`);
 }
