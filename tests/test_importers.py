@@ -298,7 +298,7 @@ def drafted(*issues: Told) -> Draft:
 @example(title="Fix", bodies=("```", "<pre>", "# x"))
 @example(title="# #", bodies=("<!-- x", "-->", "> ```\n# Fix"))
 @example(title="", bodies=("- a\n\n  ```\n## Fix", "", ""))
-@settings(max_examples=examples(240))
+@settings(max_examples=examples(160))
 def test_any_body_is_one_record_and_the_others_stay(title: str, bodies: tuple[str, str, str]) -> None:
     symptom, cause, fix = bodies
     first = Told("Before", "It stops.", "", "1. Wait.")
@@ -324,7 +324,7 @@ def _letters(text: str) -> str:
 
 
 @given(st.text(max_size=200), st.text(max_size=40), st.text(max_size=40), st.text(max_size=40))
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(120))
 def test_any_front_matter_is_read_back(title: str, tag: str, version: str, project: str) -> None:
     draft = Draft("x", "zh", title, project or None, (tag, tag), (version,), (), "", (Told("T", "s", "", "f"),))
     text = compose(draft)
@@ -336,7 +336,7 @@ def test_any_front_matter_is_read_back(title: str, tag: str, version: str, proje
 
 
 @given(hostile)
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(120))
 def test_a_thread_of_any_body_is_one_record(body: str) -> None:
     one = thread(comment(f"Fixed: set `a=1`\n{body}", insider=True))
     one.body = body
@@ -365,7 +365,7 @@ def test_a_thread_of_any_body_is_one_record(body: str) -> None:
         "-----BEGIN ",
     ],
 )
-def test_long_bodies_take_no_long_time(unit: str, size: int = 100_000) -> None:
+def test_long_bodies_take_no_long_time(unit: str, size: int = 50_000) -> None:
     one = thread(comment(unit * (size // len(unit)) + " fixed with `x`", insider=True))
     one.body = unit * (size // len(unit))
     assert len(compose(thread_draft(one))) < 200_000
@@ -676,7 +676,7 @@ soup = st.lists(
 
 
 @given(soup)
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(120))
 def test_any_html_is_read(text: str) -> None:
     page = read_html(text)
     assert "\0" not in page.markdown
