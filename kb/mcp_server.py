@@ -7,7 +7,7 @@ latest `kb build`, and a missing index is an answer that says so.
 
 # Without `from __future__ import annotations`: the SDK reads these annotations, and what they name is imported late.
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -186,24 +186,26 @@ def serve_stdio(server: "MCPServer[Any]") -> None:
             raise
 
 
-def serve_http(server: "MCPServer[Any]", port: int) -> None:
+def serve_http(server: "MCPServer[Any]", port: int, *, ready: Callable[[int], None] = lambda port: None) -> None:
     """Serves streamable HTTP at http://127.0.0.1:PORT/mcp: loopback only, and only to requests that name it so (a web
-    page whose name was bound to 127.0.0.1 does not). Raises SystemExit when the port is taken."""
+    page whose name was bound to 127.0.0.1 does not). Raises OSError when the port is taken."""
     from mcp.server.transport_security import TransportSecuritySettings
 
+    from kb.server.guards import Guard, Rules
+    from kb.server.listen import serve
+
     hosts = [f"127.0.0.1:{port}", f"localhost:{port}"]
-    guard = TransportSecuritySettings(
+    ours = TransportSecuritySettings(
         enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts]
     )
-    server.run(
-        "streamable-http",
+    app = server.streamable_http_app(
         host="127.0.0.1",
-        port=port,
         json_response=True,
         stateless_http=True,  # the tools only read: no session to keep, none to leak
         max_request_body_size=MAX_BODY,
-        transport_security=guard,
+        transport_security=ours,
     )
+    serve(Guard(app, Rules(), bodies=["/mcp"], max_body=MAX_BODY), "127.0.0.1", port, ready=ready, lifespan=True)
 
 
 def _is_departure(error: BaseException) -> bool:

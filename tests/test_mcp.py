@@ -320,6 +320,7 @@ OTHERS = {
     "a web page": (403, "Host: 127.0.0.1:{port}\nOrigin: https://evil.example\n"),
     "a page in a sandbox": (403, "Host: localhost:{port}\nOrigin: null\n"),
     "a page of another port": (403, "Host: localhost:{port}\nOrigin: http://localhost:1\n"),
+    "another site, as the browser says": (403, "Host: 127.0.0.1:{port}\nSec-Fetch-Site: cross-site\n"),
     "ours": (200, "Host: localhost:{port}\nOrigin: http://localhost:{port}\n"),
     "no page at all": (200, "Host: 127.0.0.1:{port}\n"),
 }
@@ -339,6 +340,27 @@ def test_what_http_refuses(port: int) -> None:
     assert exchange(port, f"POST /mcp HTTP/1.1\n{host}{ORDINARY}Content-Length: 99999999\n\n") == 413
     assert exchange(port, f"POST /mcp HTTP/1.1\n{host}{ORDINARY}Content-Length: 3\n\n", b"???") == 400
     assert exchange(port, f"GET /other HTTP/1.1\n{host}\n") == 404
+
+
+def test_a_body_that_breaks_off_or_never_comes_is_quiet(index: Path) -> None:
+    number = free_port()
+    half = f"POST /mcp HTTP/1.1\nHost: 127.0.0.1:{number}\n{ORDINARY}Content-Length: 99\n\n".replace("\n", "\r\n")
+    with started("--http", "--port", str(number), index=index) as process:
+        assert process.stderr
+        assert f":{number}/mcp".encode() in process.stderr.readline()
+        socket.create_connection(("127.0.0.1", number), 10).close()
+        with socket.create_connection(("127.0.0.1", number), 10) as leaver:
+            leaver.sendall(half.encode() + b"{")
+            time.sleep(0.2)
+        with socket.create_connection(("127.0.0.1", number), 10) as waiter:
+            waiter.sendall(half.encode() + b"{")
+            time.sleep(0.2)
+            begun = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            assert waiter.recv(4096).startswith(b"HTTP/1.1 503 ")
+            assert process.wait(10) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+        assert time.monotonic() - begun < 2
+        assert process.stderr.read().strip() in (b"", b"kb: interrupted")
 
 
 def test_only_loopback_is_listened_on(port: int) -> None:

@@ -43,8 +43,8 @@ def mcp(http: bool, port: int, skill: bool, index: Path | None) -> None:
     if not http:
         serve_stdio(server)
         return
-    click.echo(f"kb: http://127.0.0.1:{port}/mcp", err=True)
     try:
-        serve_http(server, port)
-    except SystemExit:  # uvicorn's, with a code that says "no known issue" here
-        raise click.BadParameter(f"127.0.0.1:{port} cannot be listened on", param_hint="--port") from None
+        serve_http(server, port, ready=lambda port: click.echo(f"kb: http://127.0.0.1:{port}/mcp", err=True))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise click.BadParameter(f"127.0.0.1:{port} cannot be listened on: {reason}", param_hint="--port") from None
