@@ -167,7 +167,10 @@ def make_server(index: Path | None = None) -> "MCPServer[Any]":
             records = base.show(issue)
         told = {record.issue: record for record in reversed(records)}
         told |= {record.issue: record for record in records if record.lang == lang}
-        return Issues(_QUOTED, [_issue(told[name]) for name in sorted(told, key=_order)[:MAX_TOLD]])
+        names = sorted(told, key=_order)
+        rest = ", ".join(visible(name) for name in names[MAX_TOLD:][:MAX_LISTED])
+        note = f"{len(names) - MAX_TOLD} more are left out; ask for one by its id: {rest}. " if rest else ""
+        return Issues(note + _QUOTED, [_issue(told[name]) for name in names[:MAX_TOLD]])
 
     @server.tool(title="List projects", description=LIST, annotations=reads)
     def list_projects() -> Projects:
@@ -191,7 +194,7 @@ def serve_http(server: "MCPServer[Any]", port: int, *, ready: Callable[[int], No
     page whose name was bound to 127.0.0.1 does not). Raises OSError when the port is taken."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from kb.server.guards import Guard, Rules
+    from kb.server.guards import Guard, Refusal, Rules, refuse
     from kb.server.listen import serve
 
     hosts = [f"127.0.0.1:{port}", f"localhost:{port}"]
@@ -205,7 +208,15 @@ def serve_http(server: "MCPServer[Any]", port: int, *, ready: Callable[[int], No
         max_request_body_size=MAX_BODY,
         transport_security=ours,
     )
-    serve(Guard(app, Rules(), bodies=["/mcp"], max_body=MAX_BODY), "127.0.0.1", port, ready=ready, lifespan=True)
+
+    async def only_posts(scope: Any, receive: Any, send: Any) -> None:
+        """Without sessions there is nothing to tell unasked, and a GET would be a stream without an end."""
+        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/mcp":
+            await refuse(Refusal(405, "POST only", headers=[("allow", "POST")]), send)
+        else:
+            await app(scope, receive, send)
+
+    serve(Guard(only_posts, Rules(), bodies=["/mcp"], max_body=MAX_BODY), "127.0.0.1", port, ready=ready, lifespan=True)
 
 
 def _is_departure(error: BaseException) -> bool:

@@ -198,6 +198,19 @@ def test_a_new_build_is_answered_from(tmp_path: Path, write: Any) -> None:
     assert talk(make_server(tmp_path / "index"), use) == (1, 2)
 
 
+def test_an_article_that_is_cut_says_so(tmp_path: Path, write: Any) -> None:
+    one = "## It stops {n}\n\n### Symptom\n\n```\nRuntimeError: flux {n} is 0\n```\n\n### Fix\n\n1. Wait.\n\n"
+    folder = write({"en/a.md": "# Notes\n\n" + "".join(one.format(n=n) for n in range(1, 11))})
+    KnowledgeBase.build(folder, tmp_path / "index")
+
+    async def use(client: Client) -> Any:
+        return await call(client, "get_issue", issue="a")
+
+    told = talk(make_server(tmp_path / "index"), use)
+    assert len(told["issues"]) == 8
+    assert told["note"].startswith("2 more are left out; ask for one by its id: a#9, a#10.")
+
+
 @contextmanager
 def started(*arguments: str, index: Path | None, stderr: Any = subprocess.PIPE) -> Iterator[subprocess.Popen[bytes]]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": stderr}
@@ -340,6 +353,7 @@ def test_what_http_refuses(port: int) -> None:
     assert exchange(port, f"POST /mcp HTTP/1.1\n{host}{ORDINARY}Content-Length: 99999999\n\n") == 413
     assert exchange(port, f"POST /mcp HTTP/1.1\n{host}{ORDINARY}Content-Length: 3\n\n", b"???") == 400
     assert exchange(port, f"GET /other HTTP/1.1\n{host}\n") == 404
+    assert exchange(port, f"GET /mcp HTTP/1.1\n{host}{ORDINARY}\n") == 405
 
 
 def test_a_body_that_breaks_off_or_never_comes_is_quiet(index: Path) -> None:

@@ -178,6 +178,32 @@ def test_places_have_addresses(visit: OpenPage, address: str) -> None:
     expect(page.locator("#status")).to_have_text("There is no such issue here.")
     page.keyboard.press("Escape")
     expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator("#status")).to_have_text("")
+
+
+def test_a_hostile_article_stays_within_a_narrow_screen(visit: OpenPage, tmp_path: Path, write: Any) -> None:
+    long = "x" * 3000
+    deep = "".join("  " * depth + f"- {'y' * 40}\n" for depth in range(30))
+    wide = f"|{' a |' * 60}\n|{'---|' * 60}\n|{f' {long[:50]} |' * 60}\n"
+    text = (
+        f'---\nproject: "{long[:150]}"\nversions: ["{long}"]\nsources: ["https://a.example/{long}"]\n---\n\n# Notes\n\n'
+        f"## It stops {long}\n\n### Symptom\n\n```\nRuntimeError: abc \u202edef {long}\n```\n\n"
+        f"### Fix\n\n1. a\n\n```\n{long}\n```\n\n2. `{long}`\n\n{'> ' * 40}{long}\n\n{deep}\n{wide}\n"
+    )
+    KnowledgeBase.build(write({"en/a.md": text}), tmp_path / "index")
+    with KnowledgeBase.open(tmp_path / "index") as base, served(base) as address:
+        page = visit(address + "#/issue/a/1", width=360)
+        expect(page.locator(".whole h1")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert "\u202e" not in page.inner_text("main")
+        assert page.locator(".fix ol").nth(1).get_attribute("start") == "2"
+        page.goto(address + "#/browse")
+        expect(page.locator(".titles li")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.goto(address + "#/")
+        page.fill("#box", "RuntimeError: abc def")
+        expect(page.locator(".hit")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_a_project_and_a_long_log(visit: OpenPage, address: str) -> None:
@@ -257,10 +283,15 @@ def test_a_token_is_asked_for(visit: OpenPage, index: Path) -> None:
         expect(page.locator("#login")).to_be_visible()
         page.fill("#token", "wrong")
         page.keyboard.press("Enter")
+        expect(page.locator("#wrong")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#login")).to_be_hidden()
+        expect(page.locator("#status")).to_have_text("A token is needed")
+        page.fill("#box", KNOWN)
         expect(page.locator("#login")).to_be_visible()
         page.fill("#token", "s3cret")
         page.keyboard.press("Enter")
-        expect(page.locator(".welcome")).to_contain_text("issues")
+        expect(page.locator(".hit").first).to_be_visible()
         page = visit(f"{address}#token=s3cret")
         expect(page.locator(".welcome")).to_contain_text("issues")
         assert "s3cret" not in page.url

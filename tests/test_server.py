@@ -601,9 +601,26 @@ def test_others_need_a_token(host: str) -> None:
     assert "token is needed" in refused.output
 
 
-@pytest.mark.parametrize("token", ["", " ", "令牌", "a b "])
+@pytest.mark.parametrize("token", ["", " ", "令牌", "a b ", "a\nb", "a\x1bb"])
 def test_tokens_that_are_none(token: str) -> None:
     assert CliRunner().invoke(cli, ["serve", "--token", token]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("host", "asked"), [("127.0.0.2", "127.0.0.2:8080"), ("LOCALHOST", "localhost"), ("::1", "[::1]:8080")]
+)
+def test_it_answers_to_the_address_it_listens_on(
+    index: Path, host: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kb.server
+
+    rules: list[Rules] = []
+    monkeypatch.setattr(kb.server, "create_app", lambda base, given: rules.append(given))
+    monkeypatch.setattr(kb.server, "serve", lambda app, host, port, ready: None)
+    told = CliRunner().invoke(cli, ["serve", "--host", host, "--index", str(index)])
+    assert told.exit_code == 0, told.output
+    assert rules[0].answers_to(asked)
+    assert not rules[0].answers_to("evil.example")
 
 
 # --- figures --------------------------------------------------------------------------------------------------------

@@ -38,8 +38,11 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
 
     Without --token only this machine can ask, and no page of another site can. Nothing that is asked is logged.
     """
+    host = host.casefold()
     at_home = _is_loopback(host)
-    if token is not None and (not token.strip() or not token.isascii() or token != token.strip()):
+    if token is not None and (
+        not token.strip() or not (token.isascii() and token.isprintable()) or token != token.strip()
+    ):
         raise click.BadParameter("it must be printable ASCII and not empty", param_hint="--token")
     if not at_home and token is None:
         raise click.UsageError(
@@ -56,8 +59,8 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
     except ModuleNotFoundError:
         raise click.UsageError('kb serve needs the extra of that name: pip install "kb-issues[serve]"') from None
 
-    own = {platform.node(), host} - {""}
-    rules = Rules.of((*names, *(own if not at_home else ())), any_address=not at_home, token=token)
+    own = {f"[{host}]" if ":" in host else host, "" if at_home else platform.node()} - {""}
+    rules = Rules.of((*names, *own), any_address=not at_home, token=token)
     with open_base(index) as base:
         base.search("warm up 预热")
 

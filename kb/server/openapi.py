@@ -108,7 +108,7 @@ _ERRORS = {
     421: "The server does not answer to that host name.",
     431: "Address and headers are too long.",
     500: "A mistake in kb.",
-    503: "Too busy, or the index cannot be read.",
+    503: "Too busy, stopping, or the encoder cannot be had.",
 }
 _ANYWHERE = (401, 403, 421, 431, 500, 503)
 

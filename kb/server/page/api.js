@@ -6,12 +6,13 @@ let entering = null;
 
 export async function api(path, { signal, question } = {}) {
   const headers = {};
+  const sent = token;
   if (token) headers.Authorization = `Bearer ${token}`;
   if (question) headers["Content-Type"] = "application/json";
   const options = { headers, signal, ...(question && { method: "POST", body: JSON.stringify(question) }) };
   const response = await fetch(path, options);
   if (response.status === 401) {
-    await enter();
+    if (token === sent) await enter(Boolean(sent)); // else another request has been given one in the meantime
     return api(path, { signal, question });
   }
   const found = await response.json();
@@ -19,13 +20,17 @@ export async function api(path, { signal, question } = {}) {
   return found;
 }
 
-function enter() {
-  entering ??= new Promise((done) => {
+function enter(wrong) {
+  entering ??= new Promise((done, fail) => {
+    $("wrong").hidden = !wrong;
+    $("login").returnValue = "";
     $("login").showModal();
     const given = () => {
-      keepToken($("token").value.trim());
+      const value = $("token").value.trim();
       $("token").value = "";
       entering = null;
+      if ($("login").returnValue !== "enter") return fail(Object.assign(new Error("no token"), { status: 401 }));
+      keepToken(value);
       done();
     };
     $("login").addEventListener("close", given, { once: true });

@@ -16,7 +16,7 @@ const state = { answer: null, projects: [], asking: null, timer: 0 };
 
 function complain(error) {
   if (error.name === "AbortError") return;
-  const words = { 404: "not here", 503: "busy" }[error.status] ?? (error.status ? null : "silent");
+  const words = { 401: "token title", 404: "not here", 503: "busy" }[error.status] ?? (error.status ? null : "silent");
   $("status").textContent = words ? say(words) : visible(error.message);
 }
 
@@ -270,15 +270,17 @@ async function start() {
   addEventListener("keydown", onKey);
   addEventListener("hashchange", go);
   fit();
+  let failed = null;
   try {
     state.projects = await api("api/projects");
     for (const one of state.projects) $("project").append(el("option", { value: one.project }, `${one.project} (${one.issues})`));
     const { version, snapshot } = await api("healthz");
     $("about").textContent = `kb ${version} · ${snapshot}`;
   } catch (error) {
-    complain(error);
+    failed = error;
   }
   await go();
+  if (failed) complain(failed);
 }
 
 start();
