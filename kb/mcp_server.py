@@ -7,11 +7,14 @@ latest `kb build`, and a missing index is an answer that says so.
 
 # Without `from __future__ import annotations`: the SDK reads these annotations, and what they name is imported late.
 
+import io
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import kb
 from kb.errors import KbError
@@ -182,6 +185,7 @@ def make_server(index: Path | None = None) -> "MCPServer[Any]":
 
 def serve_stdio(server: "MCPServer[Any]") -> None:
     """Serves whoever holds the other ends of stdin and stdout, until one of them is closed."""
+    sys.stdin = _Standing(sys.stdin.buffer)
     try:
         server.run("stdio")
     except Exception as error:
@@ -217,6 +221,36 @@ def serve_http(server: "MCPServer[Any]", port: int, *, ready: Callable[[int], No
             await app(scope, receive, send)
 
     serve(Guard(only_posts, Rules(), bodies=["/mcp"], max_body=MAX_BODY), "127.0.0.1", port, ready=ready, lifespan=True)
+
+
+_ESCAPES = re.compile(rb"\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[dD][89a-fA-F][\da-fA-F]{2}")
+
+
+def _mended(line: bytes) -> bytes:
+    """Without halves of surrogate pairs, which a log that was cut somewhere has. The SDK's parser takes no line with
+    one, and gives no answer to it."""
+    return _ESCAPES.sub(lambda m: rb"\ufffd" if len(m[0]) == 6 else m[0], line)
+
+
+class _Lines(io.RawIOBase):
+    def __init__(self, source: BinaryIO) -> None:
+        self._source, self._rest = source, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        piece = self._rest or _mended(self._source.readline())
+        count = min(len(piece), len(into))
+        into[:count], self._rest = piece[:count], piece[count:]
+        return count
+
+
+class _Standing(io.TextIOWrapper):
+    """Stands for stdin; it has no descriptor, so that the SDK reads it and not the one below."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        super().__init__(io.BufferedReader(_Lines(source)), encoding="utf-8", errors="replace")
 
 
 def _is_departure(error: BaseException) -> bool:

@@ -27,7 +27,7 @@ pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
 
 from mcp import Client, StdioServerParameters, stdio_client
 
-from kb.mcp_server import make_server
+from kb.mcp_server import _mended, make_server
 
 ROOT = Path(__file__).parents[1]
 BRIEF = {"issue", "lang", "project", "title", "symptom", "cause", "fix", "errors", "versions", "sources"}
@@ -211,6 +211,12 @@ def test_an_article_that_is_cut_says_so(tmp_path: Path, write: Any) -> None:
     assert told["note"].startswith("2 more are left out; ask for one by its id: a#9, a#10.")
 
 
+def test_only_halves_of_surrogate_pairs_are_replaced() -> None:
+    for text in ("\ud83d\ude00 a", "\\ud800", "\\\\ud83d", 'x"\\n\n', "\ud83d\ud83d\ude00\udc00"):
+        wanted = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        assert json.loads(_mended(json.dumps(text).encode())) == wanted
+
+
 @contextmanager
 def started(*arguments: str, index: Path | None, stderr: Any = subprocess.PIPE) -> Iterator[subprocess.Popen[bytes]]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": stderr}
@@ -228,6 +234,7 @@ def started(*arguments: str, index: Path | None, stderr: Any = subprocess.PIPE) 
 
 def test_junk_on_stdin_and_nothing_but_the_protocol_on_stdout(index: Path) -> None:
     ask = {"name": "search_issues", "arguments": {"query": "pop from an empty deque"}}
+    half = {"name": "search_issues", "arguments": {"query": "pop from an empty deque \ud800"}}
     lines = [
         json.dumps(HELLO).encode(),
         json.dumps(READY).encode(),
@@ -236,6 +243,7 @@ def test_junk_on_stdin_and_nothing_but_the_protocol_on_stdout(index: Path) -> No
         b'{"jsonrpc": "2.0", "id": 7, "method": "no/such/method"}',
         b'{"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": 3}}',
         b"x" * 10_000_000,
+        json.dumps({"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": half}).encode(),
         json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": ask}).encode(),
     ]
     with started(index=index) as process:
@@ -243,7 +251,7 @@ def test_junk_on_stdin_and_nothing_but_the_protocol_on_stdout(index: Path) -> No
         process.stdin.write(b"\n".join(lines) + b"\n")
         process.stdin.flush()
         answers: dict[Any, Any] = {}
-        while 9 not in answers:
+        while not {9, 10} <= answers.keys():
             message = json.loads(process.stdout.readline())
             assert message["jsonrpc"] == "2.0"
             answers[message.get("id")] = message
@@ -252,6 +260,7 @@ def test_junk_on_stdin_and_nothing_but_the_protocol_on_stdout(index: Path) -> No
         assert process.stdout.read() == b""
     assert "error" in answers[7]
     assert "error" in answers[8]
+    assert answers[10]["result"]["structuredContent"]["answered"]
     assert answers[9]["result"]["structuredContent"]["results"][0]["issue"] == "ms-swift-ovis2-grpo#2"
 
 
