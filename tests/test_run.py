@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import THOROUGH
 
 from kb.run.tail import TAIL_BYTES, Tail
 
@@ -31,6 +32,8 @@ KB = [PYTHON, "-m", "kb", "run"]
 DOOR = [PYTHON, "-c", "import sys; from kb.run import leave, run; leave(run(sys.argv[1:]))"]  # without the explanation
 DEQUE = "IndexError: pop from an empty deque"
 DEQUE_ISSUE = "ms-swift-ovis2-grpo#2"
+
+seconds_long = pytest.mark.skipif(not THOROUGH, reason="waits for seconds; KB_TEST_THOROUGH=1 runs it, as CI does")
 
 
 def door(*command: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -145,6 +148,7 @@ def test_a_daemon_left_behind_does_not_hold_kb(tmp_path: Path) -> None:
     pytest.fail("the daemon died")
 
 
+@seconds_long
 def test_something_left_behind_that_goes_on_writing_does_not_hold_kb(tmp_path: Path) -> None:
     """What it says later still comes where it would have come."""
     file = tmp_path / "out"
@@ -165,6 +169,7 @@ def test_something_left_behind_that_goes_on_writing_does_not_hold_kb(tmp_path: P
     pytest.fail("the rest was lost")
 
 
+@seconds_long
 def test_the_childs_own_words_come_through_a_slow_reader() -> None:
     """Who reads slowly gets all that was written before the end, whatever is written after it."""
     code = "(while :; do echo y; sleep 0.01; done) & head -c 1500000 /dev/zero; echo own; exit 4"
@@ -296,6 +301,7 @@ def test_each_of_several_signals_is_told_apart() -> None:
         assert process.stdout.readline() == b"5\n"
 
 
+@seconds_long
 def test_nothing_of_kb_is_left(tmp_path: Path) -> None:
     """Neither after the command's end nor after a SIGKILL of kb."""
     for kill in (False, True):
