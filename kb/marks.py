@@ -75,6 +75,12 @@ class Mark:
                 return True
         return False
 
+    def place_in(self, text: str) -> int:
+        """Where in a text it begins in whose words it stands."""
+        run = r"(?:\\[nt]|[\W_]){0,20}".join(map(re.escape, self.runs[0].split()))
+        found = re.search(run, text, re.IGNORECASE)
+        return found.start() if found else max(0, text.lower().find(self.anchor))
+
     def _goes_on(self, words: str, at: int) -> bool:
         for run in self.runs[1:]:
             at = words.find(run, at, at + MAX_GAP_CHARS + len(run))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
 import signal
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 from kb import KnowledgeBase
 from kb.cli.watch import _chunks
+from kb.errorlines import is_error_line
 from kb.errors import QueryError
 from kb.marks import Marks, words_of
 from kb.records import IssueRecord
@@ -114,6 +116,44 @@ def test_what_stands_around_a_shared_line_decides(scanner: Scanner) -> None:
     assert [f.issue for f in scanner.scan([encoded(log)]).findings] == ["pytorch-nll-loss-label-range#1"]
 
 
+SHM = "DataLoader worker (pid 3412) is killed by signal: "
+LAUNCHED = (
+    "[2024-12-25 11:20:18,1] [ERROR] [launch.py:322:sigkill_handler] ['python', 'x.py'] exits with return code = "
+)
+XID = (
+    "NVRM: Xid (PCI:0000:8a:00): {}, An uncorrectable double bit error (DBE) has been detected on GPU in the "
+    "framebuffer at partition 4, subpartition 1"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "same", "others"),
+    [
+        (LAUNCHED + "{}", ["-9"], ["-11", "-6", "-15", "1", "139"]),
+        (f"RuntimeError: {SHM}{{}}.", ["Killed"], ["Segmentation fault", "Aborted", "Terminated"]),
+        (XID, ["48"], ["31", "79", "13"]),
+    ],
+    ids=["return code", "signal", "Xid"],
+)
+def test_a_number_that_names_a_failure(scanner: Scanner, line: str, same: list[str], others: list[str]) -> None:
+    """-11 is not -9, whatever else is the same: neither alone, nor by what is around, nor after a line that agrees."""
+    around = ["[2024-12-25 11:20:18,1] [INFO] [launch.py:316:sigkill_handler] Killing subprocess 345"]
+    told = line.format(same[0])
+    (first,) = scanner.scan([encoded([*around, told])]).findings
+    for other in others:
+        wrong = line.format(other)
+        assert first.issue not in {f.issue for f in scanner.scan([encoded([*around, wrong])]).findings}, other
+        for lines in ([wrong, told, wrong], [told, wrong, wrong], [wrong, wrong, told]):
+            apart = [line for one in lines for line in (one, *[""] * 50)]  # each has circumstances of its own
+            found = {f.issue: f for f in scanner.scan([encoded(apart)]).findings}
+            at = apart.index(told) + 1
+            assert (found[first.issue].first_line, found[first.issue].last_line) == (at, at)
+            assert found[first.issue].count == 1
+    for agreeing in same:
+        log = encoded([line.format(agreeing), *[""] * 50, line.format(same[0])])
+        assert [(f.issue, f.last_line, f.count) for f in scanner.scan([log]).findings] == [(first.issue, 52, 2)]
+
+
 def test_the_telling_follows_the_log_or_the_wish(scanner: Scanner) -> None:
     def lang(log: str, **options: str) -> str:
         (finding,) = scanner.scan([log.encode()], **options).findings  # type: ignore[arg-type]
@@ -138,10 +178,23 @@ def test_the_line_as_it_stood(scanner: Scanner) -> None:
     assert len(finding.text) < 310
 
 
+@pytest.mark.parametrize("before", [0, 100, 240, 260, 500, 1900, 2500, 9000, 30_000])
+@pytest.mark.parametrize("after", [0, 100, 3000, 7000])
+def test_a_long_line_is_shown_in_one_piece(scanner: Scanner, before: int, after: int) -> None:
+    """The message once, each ellipsis where something is left out, and nothing that did not stand there."""
+    head = " ".join(f"empty{i:05}" for i in range(before // 11))
+    line = f"{head} {DEQUE} {' '.join(f'after{i:05}' for i in range(after // 11))}".strip()
+    (finding,) = scanner.scan([line.encode()]).findings
+    assert finding.text.count(DEQUE) == 1
+    assert finding.text.removeprefix("… ").removesuffix(" …") in line
+    assert finding.text.startswith("… ") == (not line.startswith(finding.text[:20]))
+    assert finding.text.endswith(" …") == (not line.endswith(finding.text[-20:]))
+
+
 # --- laws -----------------------------------------------------------------------------------------------------------
 
 healthy_lines = st.lists(st.sampled_from(HEALTHY_LINES), max_size=60)
-any_text = st.text(st.characters(exclude_characters="\r\n\x1b"), max_size=80)
+any_text = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\x1b"), max_size=80)
 
 
 class _Naive(Scan):
@@ -330,6 +383,23 @@ def test_time_is_linear(scanner: Scanner, line: str) -> None:
     assert min(seconds(4 * few) for _ in range(2)) < 8 * short + 0.1
 
 
+def test_a_flood_of_different_lines_costs_little_more_than_a_look_at_each(scanner: Scanner) -> None:
+    """Nothing of them can be remembered. A ratio to the patterns of an error line, which each of them is."""
+    names = (f"{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{chr(97 + i // 676)}shard" for i in range(3000))
+    lines = [f"[rank0]: {DEQUE} while reading {name} of the queue" for name in names]
+
+    def seconds(work: Callable[[], object]) -> float:
+        taken = []
+        for _ in range(5):
+            start = time.process_time()
+            work()
+            taken.append(time.process_time() - start)
+        return min(taken)
+
+    look = seconds(lambda: [is_error_line(line) for line in lines])
+    assert seconds(lambda: scanner.scan([encoded(lines)])) < 5 * look + 0.02
+
+
 # --- the wording of lines -------------------------------------------------------------------------------------------
 
 
@@ -350,6 +420,14 @@ def test_time_is_linear(scanner: Scanner, line: str) -> None:
         ("    raise ValueError('no')", False, False, False),
         ("step 3 loss 2.1", False, False, False),
         ("训练失败：显存不足", True, False, False),
+        (f"Fixed a crash: {DEQUE} (#1234)", False, True, False),
+        (f"- fix(zero): {DEQUE}", False, True, False),
+        (f"3f9d2c1 Fixes {DEQUE}", False, True, False),
+        (f"{DEQUE} (#88)", False, True, False),
+        (f"INFO:root:{DEQUE}", True, False, False),
+        (f"2025-03-11 09:12:01.118 | INFO     | runner:pump:88 - stderr: {DEQUE}", True, False, False),
+        ("INFO:root:2 errors were ignored", False, True, False),
+        ("2025-03-11 09:12:01.118 | INFO | stderr: downloading failed shards", False, True, False),
     ],
 )
 def test_what_a_line_says(line: str, failure: bool, usual: bool, warning: bool) -> None:
@@ -409,6 +487,78 @@ def test_the_exit_code_of_the_command(kb: Callable[..., subprocess.CompletedProc
     broken.write_bytes(gzip.compress(b"x" * 9999)[:-9])
     with pytest.raises(QueryError, match=r"broken\.gz"):
         list(_chunks(broken, progress=False))
+
+
+@pytest.mark.parametrize("value", ["nan", "-0.1", "1.1", "x"])
+def test_a_confidence_that_is_none(kb: Callable[..., subprocess.CompletedProcess[str]], value: str) -> None:
+    ended = kb("--min-confidence", value, stdin=DEQUE.encode())
+    assert (ended.returncode, ended.stdout) == (2, "")
+
+
+def _noise(size: int) -> bytes:
+    """That gzip can do little with."""
+    return b"".join(hashlib.sha256(b"%d" % i).hexdigest().encode() + b"\n" for i in range(size // 65))
+
+
+@pytest.mark.parametrize("damage", ["cut", "overwritten", "followed by something else"])
+def test_a_damaged_archive_is_told_up_to_there(
+    kb: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, damage: str
+) -> None:
+    """What was found before it counts, the next log is read, and the exit code is that of the findings."""
+    broken, whole, fine = tmp_path / "broken.gz", tmp_path / "whole.log", tmp_path / "fine.log"
+    packed = gzip.compress(encoded(["fine", DEQUE, ""]) + _noise(300_000))
+    if damage == "cut":
+        packed = packed[:-9]
+    elif damage == "overwritten":
+        packed = packed[: len(packed) // 2] + b"\xff" * 999 + packed[len(packed) // 2 + 999 :]
+    else:
+        packed += b"no archive"
+    broken.write_bytes(packed)
+    whole.write_bytes(DEQUE.encode())
+    fine.write_bytes(b"fine\n")
+    ended = kb("--json", broken, whole)
+    form = json.loads(ended.stdout)
+    assert (ended.returncode, form["found"]) == (0, 2)
+    assert "broken.gz" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ["damage" in log for log in form["logs"]] == [True, False]
+    ended = kb(broken)
+    assert ended.returncode == 0
+    assert "1 known issue in the first" in ended.stdout
+    broken.write_bytes(gzip.compress(_noise(300_000))[:-9])
+    ended = kb(broken, fine)
+    assert ended.returncode == 65
+    assert "No known issue in the first" in ended.stdout
+    assert "No known issue in 1 lines" in ended.stdout
+    assert kb(broken, whole).returncode == 0
+    assert kb(fine).returncode == 1
+
+
+@pytest.mark.parametrize("way", ["moved away", "cut off"])
+def test_a_log_that_is_made_anew(index: Path, tmp_path: Path, way: str) -> None:
+    """Its lines are counted from 1, and an unfinished line of the old one is not glued to its first."""
+    log = tmp_path / "growing.log"
+    log.write_bytes(b"fine\n" * 500 + b"IndexError: pop from")
+    command = [sys.executable, "-m", "kb", "scan", "--json", "-f", "--index", str(index), str(log)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        time.sleep(1.5)
+        with log.open("ab") as more:
+            more.write(f" an empty deque\n{DEQUE}\nIndexError: pop".encode())
+        first = json.loads(process.stdout.readline())
+        if way == "moved away":
+            log.rename(tmp_path / "growing.log.1")
+            log.write_bytes(f" from an empty deque\nfine\n{DEQUE}\n".encode())
+        else:
+            log.write_bytes(f" from an empty deque\nfine\n{DEQUE}\n".encode())
+        assert b"growing.log was made anew" in process.stderr.readline()
+        second = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert process.stderr.read() == b""
+    assert (first["issue"], first["first_line"]) == (DEQUE_ISSUE, 501)
+    assert (second["issue"], second["first_line"]) == (DEQUE_ISSUE, 3)
 
 
 def test_a_log_that_is_still_written(index: Path, tmp_path: Path) -> None:

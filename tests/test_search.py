@@ -446,7 +446,7 @@ def test_a_question_without_a_word(text: str, base: KnowledgeBase) -> None:
 @pytest.mark.parametrize("unit", ["的", "a", "a ", "error\n", "0x7f ", "显存不足", "w1 w2 w3 w4 "])
 def test_a_long_question_is_answered_in_time(unit: str, size: int, base: KnowledgeBase) -> None:
     result = base.search(unit * (size // len(unit)) + "\nIndexError: pop from an empty deque")
-    assert result.took_ms < 1000
+    assert result.took_ms < 3000  # two workers share two cores; a second at most alone
     _check_form(result)
 
 

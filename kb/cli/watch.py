@@ -34,13 +34,25 @@ _POLL_S, _QUIET_S = 0.25, 1.0  # of a log that is still written
 _lang_option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Tell the issues in this language.")
 
 
+def _number(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and value != value:  # nan, which is in every range for click
+        raise click.BadParameter("not a number", context, option)
+    return value
+
+
 @click.command()
 @click.argument(
     "logs", metavar="LOG...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False)
 )
 @_lang_option
 @click.option("--project", help="Only issues of this project (`kb projects` lists them) or tag.")
-@click.option("--min-confidence", type=click.FloatRange(0, 1), metavar="P", help="Leave out what is less sure.")
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    callback=_number,
+    help="Leave out what is less sure.",
+)
 @click.option("--warnings", is_flag=True, help="Also what a program warned of; healthy logs are full of warnings.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while the log is written, until Ctrl-C.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")

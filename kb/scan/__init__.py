@@ -8,8 +8,7 @@ line. Nearly all lines lack the words in question and are gone after one look; t
 
 from __future__ import annotations
 
-import codecs
-import re
+import hashlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,10 +17,12 @@ from typing import Any
 from kb.errors import QueryError
 from kb.marks import Mark, Marks, words_of
 from kb.records import IssueRecord, Lang
+from kb.scan.lines import HALF_LINE, Lines, decoded, ends, shown, telling_part, text_of
+from kb.scan.look import Look
 from kb.search import KnowledgeBase
 from kb.severity import is_usual, says_failure, speaker, warns
-from kb.signature import is_around
-from kb.text import HAN_CHAR, clean
+from kb.signature import codes, contradicts, is_around
+from kb.text import HAN_CHAR
 
 __all__ = ["Finding", "Scan", "ScanReport", "Scanner", "scan"]
 
@@ -32,14 +33,15 @@ SURE, SURER = 0.5, 0.75  # how sure their answer must be: about a line that one 
 BEFORE, AFTER = 30, 10  # how many lines are asked
 MAX_ASKS = 40  # of one log; a search takes as long as a megabyte
 ASKS_OF_A_MARK = 3
-HALF_LINE = 8 << 10  # bytes: of a longer line the first and the last so many are read
 MAX_SPEAKERS = 4096
 MAX_JUDGED, MAX_KEY = 4096, 1000
-MAX_TELLING = 2000  # characters
-MAX_SHOWN = 300  # characters of a line in a report
 
-_ANSI = re.compile(rb"\x1b\[[0-9;?]{0,20}[ -/]?[@-~]|\x1b\][^\x07\x1b\r\n]{0,200}(?:\x07|\x1b\\)|\x1b[@-_]")
-_FOLD = bytes(c + 32 if 65 <= c <= 90 else c if 97 <= c <= 122 or c == 10 else 32 for c in range(256))
+_DIGITS = b"0123456789"
+# One of these stands in a line that tells an exit code, a signal or an Xid; most have none.
+_CODED = "code", "status", "sig", "xid", "kill", "segmentation", "bus error", "abort", "floating", "illegal", "terminat"
+_TO_ONES = str.maketrans("023456789", "1" * 9)
+
+Codes = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +123,11 @@ class Scanner:
             issue for issue, told in self.tellings.items() if project is None or _is_about(told, project)
         }
         self.marks: Marks = Marks([record for told in self.tellings.values() for record in told.values()])
-        # The Latin words that a line with a mark must hold, by one of them; of a mark without any, a Chinese character.
-        self.needs: dict[bytes, list[frozenset[bytes]]] = {}
-        others = set()
-        for mark in self.marks:
-            if mark.told >= ASK and mark.anchor.isascii():
-                words = frozenset(word.encode() for word in mark.words if word.isascii() and word.isalpha())
-                self.needs.setdefault(mark.anchor.encode(), []).append(words)
-            elif mark.told >= ASK:
-                others.add(mark.anchor)
-        for anchor, needs in self.needs.items():
-            self.needs[anchor] = [one for one in set(needs) if not any(other < one for other in needs)]
-        self.anchors: frozenset[bytes] = frozenset(self.needs)
-        self.others: re.Pattern[str] | None = re.compile(f"[{''.join(sorted(others))}]") if others else None
+        self.codes: dict[str, Codes] = {
+            issue: codes("\n".join(line for record in told.values() for line in record.errors))
+            for issue, told in self.tellings.items()
+        }
+        self.look: Look = Look(mark for mark in self.marks if mark.told >= ASK)
 
     def scan(self, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False) -> ScanReport:
         one = Scan(self, lang=lang, warnings=warnings)
@@ -148,7 +142,7 @@ class _Tally:
 
     mark: Mark
     issues: frozenset[str]
-    """those that print a mark of such a line"""
+    """those that print a mark of such a line, and no other code than it does"""
     first: int
     text: str
     last: int = 0
@@ -177,36 +171,26 @@ class Scan:
     def __init__(self, scanner: Scanner, *, lang: Lang | None = None, warnings: bool = False) -> None:
         self._scanner, self._lang, self._warnings = scanner, lang, warnings
         self._started = time.perf_counter()
-        self._head: bytes | None = b""
-        self._decoder: codecs.IncrementalDecoder | None = None
-        self._rest = b""
+        self._lines = Lines()
         self._size = 0
         self._number = 1  # of the line that comes next
         self._before: list[bytes] = []
         self._open: list[_Question] = []
         self._asked = 0
-        self._tallies: dict[Mark, _Tally] = {}
-        self._judged: dict[bytes, _Tally | None] = {}
+        self._tallies: dict[tuple[Mark, frozenset[str]], _Tally] = {}
+        self._judged: dict[tuple[bytes, Codes], _Tally | None] = {}
+        self._coded: dict[bytes, bool] = {}
 
     def feed(self, data: bytes) -> None:
         self._size += len(data)
-        if self._head is not None:
-            self._head += data
-            if len(self._head) < len(codecs.BOM_UTF8):
-                return
-            data = self._without_bom()
-        self._take(data)
+        self._read(self._lines.feed(data))
 
     def finish(self) -> ScanReport:
         """What the whole log holds; its last line needs no line end."""
-        if self._head:
-            self._take(self._without_bom())
-        if self._decoder:
-            self._take(b"", final=True)
-        lines = self._number - 1 + bool(self._rest)
-        if self._rest:
-            self._read(self._rest + b"\n")
-            self._rest = b""
+        block, rest = self._lines.finish()
+        self._read(block)
+        lines = self._number - 1 + bool(rest)
+        self._read(rest + b"\n" if rest else b"")
         self.settle()
         took_ms = (time.perf_counter() - self._started) * 1000
         return ScanReport(self.findings, lines, self._size, self._scanner.base.snapshot, took_ms)
@@ -241,26 +225,11 @@ class Scan:
             text=first.text,
         )
 
-    # --- bytes to lines ---------------------------------------------------------------------------------------------
-
-    def _without_bom(self) -> bytes:
-        """What has come so far. PowerShell writes UTF-16."""
-        data, self._head = self._head or b"", None
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        return data.removeprefix(codecs.BOM_UTF8)
-
-    def _take(self, data: bytes, *, final: bool = False) -> None:
-        if self._decoder:
-            data = self._decoder.decode(data, final).encode("utf-8", "replace")
-        data = self._rest + data
-        end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1  # a CR at the end may belong to a CR LF
-        self._rest = _ends(data[end:])
-        if end:
-            self._read(data[:end])
+    # --- lines to issues --------------------------------------------------------------------------------------------
 
     def _read(self, block: bytes) -> None:
-        """`block` ends with a line, or with what a carriage return wipes away."""
+        if not block:
+            return
         lines = block.split(b"\n")
         self._complete(lines)
         for i in self._candidates(block):
@@ -268,72 +237,72 @@ class Scan:
                 self._judge(part, lines, i)
         whole = len(lines) - 1
         self._number += whole
-        self._before = [*self._before, *map(_ends, lines[max(0, whole - BEFORE) : whole])][-BEFORE:]
+        self._before = [*self._before, *map(ends, lines[max(0, whole - BEFORE) : whole])][-BEFORE:]
 
     def _candidates(self, block: bytes) -> list[int]:
-        """Which lines hold the words of a mark. This is all that happens to most of a log."""
-        anchors, needs, others = self._scanner.anchors, self._scanner.needs, self._scanner.others
-        if b"\x1b" in block:
-            block = _ANSI.sub(b"", block)
-        folded = block.replace(b"\\n", b"  ").replace(b"\\t", b"  ") if b"\\" in block else block
-        found = []
-        for i, line in enumerate(folded.translate(_FOLD).split(b"\n")):
-            words = line.split()
-            if not anchors.isdisjoint(words):
-                present = frozenset(words)
-                if any(need <= present for anchor in anchors & present for need in needs[anchor]):
-                    found.append(i)
-        if others and not block.isascii():
-            lines = enumerate(block.split(b"\n"))
-            found += [i for i, line in lines if not line.isascii() and others.search(_decoded(line))]
-        return sorted(set(found))
-
-    # --- lines to issues --------------------------------------------------------------------------------------------
+        return self._scanner.look.candidates(block)
 
     def _judge(self, part: bytes, lines: list[bytes], i: int) -> None:
-        """Lines that differ in their digits alone are judged once: a mark lets numbers differ."""
         number = self._number + i
-        key = part.translate(None, b"0123456789")
-        if key in self._judged:
-            tally = self._judged[key]
-        else:
-            tally = self._tally(_text_of(part), number)
-            if len(self._judged) >= MAX_JUDGED:
-                self._judged.clear()
-            if len(key) <= MAX_KEY:
-                self._judged[key] = tally
+        tally = self._judged_once(part, number)
         if tally is None:
             return
         tally.last = number
         tally.count += 1
         if len(tally.speakers) < MAX_SPEAKERS:
-            tally.speakers.add(speaker(_decoded(part[:HALF_LINE])))
+            tally.speakers.add(speaker(decoded(part[:HALF_LINE])))
         if tally.issue is None and number >= tally.ask_from and tally.asks < ASKS_OF_A_MARK and self._asked < MAX_ASKS:
             tally.asks += 1
             tally.ask_from = number + BEFORE
             self._asked += 1
             before = [*self._before, *lines[max(0, i - BEFORE) : i]][-BEFORE:]
-            question = _Question(tally, number, [*map(_ends, before), part], AFTER)
+            question = _Question(tally, number, [*map(ends, before), part], AFTER)
             self._open.append(question)
             self._complete(lines)
 
-    def _tally(self, text: str, number: int) -> _Tally | None:
+    def _judged_once(self, part: bytes, number: int) -> _Tally | None:
+        """Lines that differ in their digits alone are judged once: a mark lets numbers differ. Not so those in which a
+        number may name the failure."""
+        key = part.translate(None, _DIGITS)
+        if len(key) > MAX_KEY:
+            key = hashlib.blake2b(key).digest()
+        if len(self._judged) >= MAX_JUDGED:
+            self._judged.clear()
+            self._coded.clear()
+        coded = self._coded.get(key)
+        text = text_of(part) if coded is not False else ""
+        if coded is None:
+            coded = self._coded[key] = bool(_codes(text.translate(_TO_ONES)))
+        told = codes(text) if coded else frozenset()
+        if (key, told) not in self._judged:
+            self._judged[key, told] = self._tally(text or text_of(part), told, number)
+        return self._judged[key, told]
+
+    def _tally(self, text: str, told: Codes, number: int) -> _Tally | None:
         """Where to count this line; None for one that tells nothing."""
-        marks = self._scanner.marks.standing_in(words_of(text))
-        if not marks or marks[0].told < ASK:
+        standing = self._scanner.marks.standing_in(words_of(text))
+        agreeing = ((mark, self._agreeing(mark, told)) for mark in standing)
+        marks = [(mark, issues) for mark, issues in agreeing if issues]
+        if not marks or marks[0][0].told < ASK:
             return None
-        mark = marks[0]
-        telling = _telling_part(text, mark)
+        mark, printing = marks[0]
+        telling = telling_part(text, mark)
         if not says_failure(telling) and not (self._warnings and warns(telling)):
             return None
-        tally = self._tallies.get(mark)
+        issues = frozenset().union(*(issues for _, issues in marks))
+        tally = self._tallies.get((mark, issues))
         if tally is None:
-            issues = frozenset().union(*(one.issues for one in marks))
-            tally = self._tallies[mark] = _Tally(mark, issues, number, _shown(telling, mark))
-            if len(mark.issues) == 1 and mark.told >= ALONE and not is_around(telling):
-                (tally.issue,) = mark.issues
+            tally = self._tallies[mark, issues] = _Tally(mark, issues, number, shown(text, mark))
+            if len(printing) == 1 and mark.told >= ALONE and not is_around(telling):
+                (tally.issue,) = printing
                 tally.confidence = 1 - 0.5**mark.told
         return tally
+
+    def _agreeing(self, mark: Mark, told: Codes) -> frozenset[str]:
+        """The issues that print this mark, without those whose signal, exit code or Xid is another one."""
+        if not told:
+            return mark.issues
+        return frozenset(issue for issue in mark.issues if not contradicts(told, self._scanner.codes[issue]))
 
     def _complete(self, lines: list[bytes]) -> None:
         """Gives open questions the whole lines among `lines` that come after theirs."""
@@ -342,7 +311,7 @@ class Scan:
             seen = question.number + 1 + AFTER - question.wanted  # the first line that it has not got
             start = max(0, seen - self._number)
             more = lines[start : min(start + question.wanted, len(lines) - 1)]
-            question.lines += map(_ends, more)
+            question.lines += map(ends, more)
             question.wanted -= len(more)
             if question.wanted:
                 still_open.append(question)
@@ -355,7 +324,7 @@ class Scan:
         if tally.issue is not None:
             return
         # All that is not usual; then the failures and the frames alone, which prose from elsewhere may drown.
-        shown = (_text_of(line.rstrip(b"\r").rsplit(b"\r", 1)[-1]) for line in question.lines)
+        shown = (text_of(line.rstrip(b"\r").rsplit(b"\r", 1)[-1]) for line in question.lines)
         lines = [line for line in shown if not is_usual(line)]
         for asked in (lines, [line for line in lines if says_failure(line) or line[:1].isspace()]):
             try:
@@ -373,33 +342,6 @@ def _is_about(tellings: dict[str, IssueRecord], project: str) -> bool:
     return project.casefold() in names
 
 
-def _text_of(line: bytes) -> str:
-    return clean(_decoded(_ANSI.sub(b"", _ends(line))))
-
-
-def _telling_part(text: str, mark: Mark) -> str:
-    """Of a long line its beginning, where the level stands, and what is around the mark."""
-    if len(text) <= MAX_TELLING:
-        return text
-    at = max(0, text.lower().find(mark.anchor) - MAX_TELLING // 4)
-    return f"{text[: MAX_TELLING // 8]} {text[at : at + MAX_TELLING]}"
-
-
-def _shown(text: str, mark: Mark) -> str:
-    text = " ".join(text.split())
-    at = max(0, text.lower().find(mark.anchor) - MAX_SHOWN // 2) if len(text) > MAX_SHOWN else 0
-    return ("… " if at else "") + text[at : at + MAX_SHOWN] + (" …" if at + MAX_SHOWN < len(text) else "")
-
-
-def _ends(line: bytes) -> bytes:
-    """A long line's first and last part; of a line that still grows, the same as of the whole."""
-    return line if len(line) <= 2 * HALF_LINE + 1 else line[:HALF_LINE] + b" " + line[-HALF_LINE:]
-
-
-def _decoded(line: bytes) -> str:
-    for encoding in ("utf-8", "gb18030"):
-        try:
-            return line.decode(encoding)
-        except UnicodeDecodeError:
-            pass
-    return line.decode("utf-8", "replace")
+def _codes(text: str) -> Codes:
+    lower = text.lower()
+    return codes(text) if any(word in lower for word in _CODED) else frozenset()
