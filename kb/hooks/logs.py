@@ -75,7 +75,7 @@ class KbHandler(logging.Handler):
         """What is explained. `logging` gives warnings too, for the last resort."""
         super().setLevel(level)
         self._explain_from = self.level
-        self.level = min(self.level, logging.WARNING)
+        self.level: int = min(self.level, logging.WARNING)
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Without the handler's lock: at the end of a program `flush` holds that, and waits for a thread that logs."""

@@ -35,14 +35,14 @@ class Streams:
     """The ways of the child's output: each from an end that it writes to, to one of our own descriptors."""
 
     def __init__(self) -> None:
-        self.tail = Tail()
+        self.tail: Tail = Tail()
         self._terminal: int | None = None
         self._copies: list[_Copy] = []
         ends: dict[int, int] = {}
         for target in (1, 2):
             shared = _shared(target, ends)
             ends[target] = ends[shared] if shared else self._way_to(target)
-        self.outer_ends = ends[1], ends[2]
+        self.outer_ends: tuple[int, int] = (ends[1], ends[2])
 
     def _way_to(self, target: int) -> int:
         """A new way to our descriptor `target`: the end for the child."""
