@@ -9,7 +9,7 @@ from typing import Literal
 
 from kb import snapshot
 from kb.build import code, read_articles
-from kb.encoders import open_encoder
+from kb.encoders import open_encoder, refuse_folder
 from kb.errors import KbError
 from kb.review import Finding
 from kb.search import KnowledgeBase
@@ -18,9 +18,9 @@ from kb.store_faiss import FaissStore
 __all__ = ["check_index"]
 
 
-def check_index(folder: Path, articles: Path | None = None) -> list[Finding]:
+def check_index(folder: Path, articles: Path | None = None, *, named: bool = True) -> list[Finding]:
     """What is wrong with the index in `folder`: its manifest, every file's sha256, every record, its encoder; and where
-    it lags behind `articles`."""
+    it lags behind `articles`. `named`: the user named this index; if not, no encoder is taken from a folder."""
     findings: list[Finding] = []
 
     def note(level: Literal["error", "warning"], message: str, path: str | None = None) -> None:
@@ -39,7 +39,9 @@ def check_index(folder: Path, articles: Path | None = None) -> list[Finding]:
             return findings
         store = FaissStore(folder)
         store.records(range(store.size))
-        KnowledgeBase(store, open_encoder(manifest["encoder"]["name"]))
+        if not named:
+            refuse_folder(manifest["encoder"]["name"], folder)
+        KnowledgeBase(store, open_encoder(manifest["encoder"]["name"], offline=True))
         if articles is not None:
             _lag(store, articles, note)
         if manifest.get("code") != code():

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from logging import LogRecord
 
+    from kb.locate import Location
     from kb.records import Lang, SearchResult
     from kb.search import KnowledgeBase
 
@@ -37,8 +38,8 @@ MAX_WHY = 500
 class Guard:
     """Asks the base of `index` (see `KnowledgeBase.open`), which is opened at the first question and then kept."""
 
-    def __init__(self, index: str | Path | None = None, *, lang: Lang | None = None) -> None:
-        self._index = None if index is None else str(index)
+    def __init__(self, index: str | Path | Location | None = None, *, lang: Lang | None = None) -> None:
+        self._index = str(index) if isinstance(index, Path) else index
         self._lang = lang
         self._worker: threading.Thread | None = None
 
@@ -102,32 +103,37 @@ def note(what: str, error: BaseException | None = None) -> None:
         logging.getLogger("kb").debug("%s%s", what, why)
 
 
-def pinned(index: str | Path | None = None) -> str | None:
-    """The index that is meant here and now, for a host that will change its folder and environment; None when there is
+def pinned(index: str | Path | None = None) -> Location | None:
+    """The base that is meant here and now, for a host that will change its folder and environment; None when there is
     none."""
     try:
+        from dataclasses import replace
+
         from kb.locate import locate
 
-        return os.path.abspath(locate(index).index)
+        place = locate(index)
+        return replace(place, index=Path(os.path.abspath(place.index)))
     except Exception as error:
         note("no hint", error)
         return None
 
 
 @cache
-def _base(index: str | None) -> KnowledgeBase:
+def _base(index: str | Location | None) -> KnowledgeBase:
     """All guards of one index share one base. One that the cache should hold is used as it is, were it stale."""
+    from dataclasses import replace
+
     from kb.locate import locate
     from kb.snapshot import MANIFEST
 
-    folder = locate(index).index
-    if not (folder / MANIFEST).is_file():  # before numpy is imported in vain
+    place = locate(index) if index is None or isinstance(index, str) else index
+    if not (place.index / MANIFEST).is_file():  # before numpy is imported in vain
         from kb.errors import IndexMissing
 
-        raise IndexMissing("there is no index here yet; `kb search` or `kb build` makes it", path=folder)
+        raise IndexMissing("there is no index here yet; `kb search` or `kb build` makes it", path=place.index)
     from kb.search import KnowledgeBase
 
-    return KnowledgeBase.open(folder)
+    return KnowledgeBase.at(replace(place, articles=None, kept_fresh=False))
 
 
 class _Gate:

@@ -11,14 +11,27 @@ import contextlib
 import hashlib
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import kb
+from kb import trust
 from kb.errors import IndexMissing
 from kb.snapshot import MANIFEST, write
 
-__all__ = ["Location", "bundled_articles", "cache_folder", "is_fresh", "locate", "mark", "own_articles", "stamp"]
+__all__ = [
+    "Location",
+    "bundled_articles",
+    "cache_folder",
+    "is_fresh",
+    "locate",
+    "mark",
+    "nearest_base",
+    "own_articles",
+    "stamp",
+    "undecided",
+]
 
 STAMP = ".stamp"
 """the file beside an index that says which state of the articles it was made from; no part of the index itself"""
@@ -31,29 +44,59 @@ class Location:
     """the articles it is made from, where that is known"""
     kept_fresh: bool
     """the index lies in the cache, and is made anew when the articles' stamp changes"""
+    named: bool = False
+    """the user named this index, by an argument or KB_INDEX; otherwise kb found it"""
+    bundled: bool = False
+    """the base that travels with kb"""
 
 
 def locate(index: str | Path | None = None, start: Path | None = None) -> Location:
-    """The base for `index`, or the one that is meant in the folder `start` (the current one)."""
+    """The base for `index`, or the one that is meant in the folder `start` (the current one).
+
+    A base that is found and not named counts only when it is the user's own and trusted (`kb.trust`).
+    """
     named = index if index is not None else os.environ.get("KB_INDEX") or None
     if named is not None:
         folder = Path(named)
-        if not (folder / MANIFEST).is_file() and (folder / "index" / MANIFEST).is_file():
+        if not _is_file(folder / MANIFEST) and _is_file(folder / "index" / MANIFEST):
             folder = folder / "index"
-        return Location(folder, None, False)
-    for folder in _upwards(start):
-        articles = folder / "articles" if _holds_articles(folder / "articles") else None
-        if (folder / "index" / MANIFEST).is_file():
-            if _is_ours(folder / "index"):
-                return Location(folder / "index", articles, False)
-        elif articles and _is_ours(articles):
+        return Location(folder, None, False, named=True)
+    for folder, has_index, has_articles in _bases(start):
+        if not _may_answer(folder):
+            continue
+        articles = folder / "articles" if has_articles else None
+        if has_index:
+            return Location(folder / "index", articles, False)
+        if articles:
             return _cached(articles)
     return _cached(bundled_articles())
 
 
+def undecided(start: Path | None = None) -> Path | None:
+    """The nearest folder at or above `start` with a base of the user's own that they have not decided about yet; None
+    when a trusted base comes first, or there is none."""
+    for folder, _, _ in _bases(start):
+        if not _is_bundled(folder / "articles") and not trust.why_not_ours(folder):
+            decided = trust.decision(folder)
+            if decided:
+                return None
+            if decided is None:
+                return folder
+    return None
+
+
+def nearest_base(start: Path | None = None) -> Path | None:
+    """The nearest folder at or above `start` with an `articles/` or `index/`, whoever owns it."""
+    return next((folder for folder, _, _ in _bases(start)), None)
+
+
 def own_articles(start: Path | None = None) -> Path | None:
-    """The nearest `articles/` at or above `start`: what `kb build` and `kb check` work on when nothing is named."""
-    return next((f / "articles" for f in _upwards(start) if _holds_articles(f / "articles")), None)
+    """The nearest `articles/` of the user's own at or above `start`: what `kb build` and `kb check` work on when
+    nothing is named."""
+    for folder, _, has_articles in _bases(start):
+        if has_articles and _is_ours(folder):
+            return folder / "articles"
+    return None
 
 
 def bundled_articles() -> Path:
@@ -113,26 +156,74 @@ def mark(index: Path, found: str) -> None:
 
 def _cached(articles: Path) -> Location:
     name = hashlib.sha256(os.fsencode(articles.resolve())).hexdigest()[:12]
-    return Location(cache_folder() / name, articles, True)
+    return Location(cache_folder() / name, articles, True, bundled=_is_bundled(articles))
 
 
-def _upwards(start: Path | None) -> tuple[Path, ...]:
+def _bases(start: Path | None) -> Iterator[tuple[Path, bool, bool]]:
+    """Every folder at or above `start` that holds a base: has it an index, has it articles?"""
     try:
         here = (start or Path.cwd()).resolve()
     except OSError:  # the current folder was deleted
-        return ()
-    return (here, *here.parents)
+        return
+    for folder in (here, *here.parents):
+        has_index, has_articles = _is_file(folder / "index" / MANIFEST), _holds_articles(folder / "articles")
+        if has_index or has_articles:
+            yield folder, has_index, has_articles
+
+
+def _may_answer(folder: Path) -> bool:
+    """May the base in this folder answer without being named? If not, a warning says what would let it."""
+    if _is_bundled(folder / "articles") and not _is_file(folder / "index" / MANIFEST):
+        return True
+    if not _is_ours(folder):
+        return False
+    decided = trust.decision(folder)
+    if decided is None and not _same_as_bundled(folder):
+        _warn(
+            "%s has a base of its own, which is not used: `kb trust` uses it from now on, --index once",
+            folder,
+        )
+    return decided is True
 
 
 def _is_ours(folder: Path) -> bool:
-    """Only what the user or root owns is used without being named: a base somebody else put above this folder could
-    answer with a command of theirs (the same care as git's safe.directory)."""
-    if sys.platform == "win32" or folder.stat().st_uid in (0, os.geteuid()):
-        return True
-    import logging
+    theirs = trust.why_not_ours(folder)
+    if theirs:
+        _warn("%s belongs to somebody else and is not used; --index or --articles uses it", theirs)
+    return not theirs
 
-    logging.getLogger("kb").warning("%s belongs to somebody else and is not used; --index uses it", folder)
+
+def _warn(message: str, folder: Path | str) -> None:
+    import logging  # late: a start has no use for it
+
+    logging.getLogger("kb").warning(message, folder)
+
+
+def _is_bundled(articles: Path) -> bool:
+    with contextlib.suppress(OSError, IndexMissing):
+        return articles.resolve() == bundled_articles().resolve()
     return False
+
+
+def _same_as_bundled(folder: Path) -> bool:
+    """A checkout of kb itself, asked by an installed kb: its articles are those that answer anyway."""
+    if _is_file(folder / "index" / MANIFEST):
+        return False
+    with contextlib.suppress(OSError, IndexMissing):
+        return _sizes(folder / "articles") == _sizes(bundled_articles())
+    return False
+
+
+def _sizes(articles: Path) -> set[tuple[str, int]]:
+    return {(path.relative_to(articles).as_posix(), path.stat().st_size) for path in articles.glob("*/*.md")}
+
+
+def _is_file(path: Path) -> bool:
+    """False too where nobody may look: a closed folder above the current one is no base, and no obstacle."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _holds_articles(folder: Path) -> bool:

@@ -107,6 +107,8 @@ class Found(Issue):
 class Answer:
     answered: bool
     note: str
+    base: str
+    """which base was asked: "bundled", or the path of one that the user trusts or named"""
     lang: Lang
     results: list[Found]
 
@@ -159,7 +161,8 @@ def make_server(index: Path | None = None) -> "MCPServer[Any]":
         with opened() as base:
             result = base.search(query, k, lang=lang, project=project)
         results = [_found(hit, whole=result.answered and hit.rank == 1) for hit in result.hits]
-        return Answer(result.answered, _TRUSTED if result.answered else _UNKNOWN, result.query.lang, results)
+        note = _TRUSTED if result.answered else _UNKNOWN
+        return Answer(result.answered, note, visible(result.base), result.query.lang, results)
 
     @server.tool(title="Show a known issue", description=SHOW, annotations=reads)
     def get_issue(

@@ -160,8 +160,8 @@ class Hit:
     matched: tuple[str, ...]
     """the strings of the query that this record shares, most telling first"""
 
-    def as_dict(self, folder: str) -> dict[str, Any]:
-        """The public JSON form of one result; `folder` is the name of the articles' folder."""
+    def as_dict(self, folder: str, base: str) -> dict[str, Any]:
+        """The public JSON form of one result; `folder` is the name of the articles' folder, `base` that of the base."""
         r = self.record
         return {
             "rank": self.rank,
@@ -176,6 +176,7 @@ class Hit:
             "versions": list(r.versions),
             "tags": list(r.tags),
             "sources": list(r.sources),
+            "base": base,
             "path": f"{folder}/{r.source.path}",
             "lines": [r.source.first_line, r.source.last_line],
             "score": round(self.score, 4),
@@ -196,6 +197,8 @@ class SearchResult:
     snapshot: str
     folder: str
     """the name of the articles' folder, below which `record.source.path` lies"""
+    base: str
+    """which base answered: "bundled", or the absolute path of its articles or index; empty for one in memory"""
     took_ms: float
 
     def as_dict(self) -> dict[str, Any]:
@@ -206,5 +209,5 @@ class SearchResult:
             "answered": self.answered,
             "took_ms": round(self.took_ms, 3),
             "snapshot": self.snapshot,
-            "results": [hit.as_dict(self.folder) for hit in self.hits],
+            "results": [hit.as_dict(self.folder, self.base) for hit in self.hits],
         }

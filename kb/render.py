@@ -47,6 +47,7 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "empty": "Not known, and nothing in this base is even near.",
         "more": "kb show {issue}   shows the whole of it",
         "searched": "Searched: {size} issues, {where}",
+        "base": "base",
         "sources": "and {n} more: kb show {issue}",
         "line": "line {first}",
         "lines": "lines {first} to {last}, {count} times",
@@ -69,6 +70,7 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "empty": "未收录，库中也没有相近的问题。",
         "more": "kb show {issue}   查看全文",
         "searched": "检索范围：{size} 个问题，{where}",
+        "base": "知识库",
         "sources": "另有 {n} 处：kb show {issue}",
         "line": "第 {first} 行",
         "lines": "第 {first} 至 {last} 行，共 {count} 次",
@@ -147,8 +149,9 @@ class Screen:
 
             self._console = Console(highlight=False, soft_wrap=False, stderr=err)
 
-    def result(self, result: SearchResult, *, size: int, where: str) -> None:
-        """`size` and `where` tell whoever gets no answer which base was asked."""
+    def result(self, result: SearchResult, *, size: int, where: str, bundled: bool = False) -> None:
+        """`size` and `where` tell which base was asked: whoever gets no answer, and whoever gets one from another base
+        than the one that travels with kb."""
         words = _WORDS[result.query.lang]
         if result.answered:
             first, others = result.hits[0], [hit for hit in result.hits[1:] if hit.confidence >= WORTH_A_LINE]
@@ -157,17 +160,23 @@ class Screen:
                 self._line()
                 self._line(words["also"], "dim")
                 self._list(others)
+            if not bundled:
+                self.searched(result.query.lang, size=size, where=where)
             return
         if not result.hits:
             self._line(words["empty"], "bold yellow")
-            self._line(words["searched"].format(size=size, where=where), "dim")
+            self.searched(result.query.lang, size=size, where=where)
             return
         self._line(words["unknown"], "bold yellow")
         self._line(words["nearest"], "dim")
         self._list(result.hits)
         self._line()
         self._line(words["more"].format(issue=result.hits[0].issue), "dim")
-        self._line(words["searched"].format(size=size, where=where), "dim")
+        self.searched(result.query.lang, size=size, where=where)
+
+    def searched(self, lang: Lang, *, size: int, where: str) -> None:
+        """Which base was asked."""
+        self._line(_WORDS[lang]["searched"].format(size=size, where=where), "dim")
 
     def record(self, record: IssueRecord, *, note: str = "", most_sources: int | None = None) -> None:
         words = _WORDS[record.lang]
@@ -204,11 +213,14 @@ class Screen:
         self._line(f"  {words['fix']}: {_first_step(record.fix) or words['no fix']}")
         self._line("  " + words["more"].format(issue=finding.issue), "dim")
 
-    def remedy(self, record: IssueRecord, confidence: float) -> None:
-        """Cause and fix, for whoever has the symptom on the screen above."""
+    def remedy(self, record: IssueRecord, confidence: float, *, base: str = "") -> None:
+        """Cause and fix, for whoever has the symptom on the screen above. `base`: which base they come from, when it is
+        not the one that travels with kb."""
         words = _WORDS[record.lang]
         self._line(_headline(record), "bold")
         self._line(f"{record.id}  ·  {words['confidence']} {percent(confidence)}", "dim")
+        if base:
+            self._line(f"{words['base']}: {base}", "dim")
         self._section(words["cause"], record.cause or words["no cause"])
         self._section(words["fix"], record.fix or words["no fix"])
         self._line()

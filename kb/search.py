@@ -14,7 +14,7 @@ import numpy as np
 import kb
 from kb import ranking
 from kb.answer import Snapshot
-from kb.encoders import Encoder, open_encoder, probe
+from kb.encoders import Encoder, open_encoder, probe, refuse_folder
 from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMismatch, IndexMissing, QueryError
 from kb.follow import Follower, seen
 from kb.locate import Location, is_fresh, locate
@@ -46,6 +46,7 @@ class KnowledgeBase:
         self._follower: Follower[Snapshot] | None = None
         self._scanner: tuple[Snapshot, kb.Scanner] | None = None
         self._where = ""
+        self._bundled = False
 
     @classmethod
     def open(cls, index: str | Path | None = None, *, encoder: Encoder | str | None = None) -> KnowledgeBase:
@@ -54,10 +55,16 @@ class KnowledgeBase:
 
         Raises IndexMissing, IndexCorrupt, IndexMismatch, EncoderUnavailable.
         """
-        place = locate(index)
+        return cls.at(locate(index), encoder=encoder)
+
+    @classmethod
+    def at(cls, place: Location, *, encoder: Encoder | str | None = None) -> KnowledgeBase:
+        """The base that `locate` found. Raises as `open` does."""
         state = seen(place.index)
         store = _opened(place)
         made_by = store.manifest.get("encoder", {}).get("name")
+        if encoder is None and not place.named:
+            refuse_folder(made_by, place.index)
         try:
             engine = open_encoder(encoder or made_by, offline=True) if isinstance(encoder, str | None) else encoder
         except EncoderUnavailable as error:
@@ -66,6 +73,7 @@ class KnowledgeBase:
             ) from None
         base = cls(store, engine)
         base._where = str(place.articles or place.index)
+        base._bundled = place.bundled
         if store.folder == place.index:  # not one that lies in a temporary folder and is gone already
             base._follower = Follower(base._opened, place.index, state, lambda: _reopened(place.index, engine))
         return base
@@ -124,6 +132,16 @@ class KnowledgeBase:
     def where(self) -> str:
         """The folder of its articles, or of its index; empty for a base that was not opened from a folder."""
         return self._where
+
+    @property
+    def bundled(self) -> bool:
+        """Is it the base that travels with kb?"""
+        return self._bundled
+
+    @property
+    def name(self) -> str:
+        """How answers name this base: "bundled", or the absolute path of its articles or index."""
+        return "bundled" if self._bundled else str(Path(self._where).absolute()) if self._where else ""
 
     def records(self) -> list[IssueRecord]:
         """Every issue in each language it is told in, in the index's order."""
@@ -187,7 +205,7 @@ class KnowledgeBase:
         answered = bool(hits) and hits[0].confidence >= min_confidence
         took_ms = (time.perf_counter() - started) * 1000
         folder = store.manifest.get("folder", "articles")
-        return SearchResult(query, answered, tuple(hits), store.snapshot, folder, took_ms)
+        return SearchResult(query, answered, tuple(hits), store.snapshot, folder, self.name, took_ms)
 
     def scan(
         self, lines: Iterable[str] | Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False

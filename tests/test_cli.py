@@ -19,10 +19,10 @@ from typing import Any
 
 import click
 import pytest
-from conftest import running
+from conftest import article, running
 
 import kb
-from kb import KnowledgeBase
+from kb import KnowledgeBase, trust
 from kb.cli import cli, main
 
 ROOT = Path(__file__).parent.parent
@@ -475,7 +475,7 @@ def hostile_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path / "index"
 
 
-def _pty(*arguments: str, stdin: str | None = None, **environment: str) -> tuple[int, bytes]:
+def _pty(*arguments: str, stdin: str | None = None, cwd: Path | None = None, **environment: str) -> tuple[int, bytes]:
     """Exit code and every byte that `kb ARGUMENTS` writes to a terminal of 100 columns."""
     import fcntl
     import pty
@@ -486,9 +486,16 @@ def _pty(*arguments: str, stdin: str | None = None, **environment: str) -> tuple
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     variables = {**os.environ, "TERM": "xterm-256color", **environment}
     child = subprocess.Popen(
-        [sys.executable, "-m", "kb", *arguments], stdin=follower, stdout=follower, stderr=follower, env=variables
+        [sys.executable, "-m", "kb", *arguments],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        env=variables,
+        cwd=cwd,
     )
     os.close(follower)
+    if stdin is not None:
+        os.write(leader, stdin.encode())
     seen = b""
     while True:
         try:
@@ -525,6 +532,62 @@ def test_a_terminal_gets_colours_and_nothing_else_of_an_article(arguments: list[
         text = OURS.sub(b"", seen).decode("utf-8")
         assert "␛]52;c;" in text
         assert "\ufffd" in text
+
+
+@on_posix
+@pytest.mark.parametrize("command", [["build"], ["build", "--keep-going"], ["check"], ["search", "boom"]])
+def test_a_terminal_gets_no_escapes_of_names_and_placeholders(command: list[str], tmp_path: Path) -> None:
+    """What is left to write in an article, and the names of folders, reached the terminal as they were."""
+    root = tmp_path / "\x1b]0;title\x07here\x9b2J"
+    (root / "articles" / "en").mkdir(parents=True)
+    (root / "articles" / "en" / "a.md").write_text(article("boom"))
+    (root / "articles" / "en" / "left.md").write_text(article("<to write: \x1b]52;c;ZXZpbA==\x07 \x9b31m>"))
+    (root / "articles" / "en" / "bad.md").write_bytes(b"# \xff\x1b[2J")
+    trust.remember(root, True)
+    _, seen = _pty(*command, cwd=root)
+    _harmless(seen)
+    assert "␛".encode() in seen
+
+
+@on_posix
+@pytest.mark.parametrize(("typed", "used"), [("y", True), ("n", False)])
+def test_at_a_terminal_one_is_asked_once_whether_to_trust_a_base(
+    typed: str, used: bool, tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "cloned"
+    (root / "articles" / "en").mkdir(parents=True)
+    (root / "articles" / "en" / "a.md").write_text(article("the flux capacitor boomed"))
+    question = ["search", "the flux capacitor boomed"]
+    code, seen = _pty(*question, cwd=root, stdin=f"{typed}\n")
+    assert b"Trust it" in seen and (b"a#1" in seen) == used
+    assert (code == 0) == used
+    code, seen = _pty(*question, cwd=root)
+    assert b"Trust it" not in seen and (b"a#1" in seen) == used
+
+
+def test_trust_and_revoke(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "cloned"
+    (root / "articles" / "en").mkdir(parents=True)
+    (root / "articles" / "en" / "a.md").write_text(article("boom"))
+    monkeypatch.chdir(root)
+    assert trust.decision(root) is None
+    assert kb_("trust", base=None).code == 0
+    assert trust.decision(root) is True
+    answer = json.loads(kb_("search", "--json", "RuntimeError: boom", base=None).out)
+    assert answer["results"][0]["base"] == str(root / "articles")
+    assert kb_("trust", "--revoke", base=None).code == 0
+    assert trust.decision(root) is None
+    assert kb_("trust", str(tmp_path / "home"), base=None).code == 66
+
+
+def test_whoever_builds_a_base_trusts_it(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "own"
+    (root / "articles" / "en").mkdir(parents=True)
+    (root / "articles" / "en" / "a.md").write_text(article("boom"))
+    monkeypatch.chdir(root)
+    assert kb_("build", base=None).code == 0
+    found = kb_("search", "RuntimeError: boom", base=None)
+    assert str(root) in found.out, "an answer names its base"
 
 
 @on_posix

@@ -22,7 +22,7 @@ import pytest
 from conftest import Write, article
 
 import kb
-from kb import guard
+from kb import guard, trust
 from kb.errors import IndexCorrupt, IndexMissing
 from kb.hooks import excepthook, logs
 from kb.hooks.hint import hint, is_failure, question
@@ -195,6 +195,7 @@ def test_a_hook_uses_what_the_cache_holds_and_does_not_renew_it(
     write: Write, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = write({"en/a.md": article("boom the flux capacitor")})
+    trust.remember(folder.parent, True)
     monkeypatch.chdir(folder.parent)
     kb.KnowledgeBase.open().close()
     caplog.clear()
@@ -483,7 +484,7 @@ def test_a_program_without_an_index(where: str) -> None:
 def test_a_program_whose_search_hangs_ends_in_time(index: Path) -> None:
     hang = """
     import threading, time
-    from kb import guard
+    from kb import guard, trust
     guard._base = lambda index: time.sleep(100)
     kb.install_excepthook(seconds=0.3)
     """

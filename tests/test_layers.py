@@ -29,7 +29,7 @@ ROOT = PACKAGE.parent
 LAYERS = [
     {"records", "text", "errors", "errorlines", "arrays"},
     {"articles", "signature", "encoders", "bm25", "marks", "ranking", "passages", "severity"},
-    {"follow", "snapshot", "store", "store_faiss", "locate"},
+    {"follow", "snapshot", "store", "store_faiss", "locate", "trust"},
     {"answer", "build", "cache", "check", "evaluate", "evidence", "importers", "review", "scaffold", "scan", "search"},
     {"cli", "guard", "hooks", "mcp_server", "plot", "render", "run", "server", "__main__"},
 ]

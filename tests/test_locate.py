@@ -17,11 +17,13 @@ from click.testing import CliRunner
 from conftest import Write, article, running
 from test_snapshot import DAMAGE, deadline, holder, nobody, posix
 
-from kb import cache, locate, snapshot
+from kb import cache, encoders, locate, snapshot, trust
 from kb.build import build
 from kb.cli import cli
-from kb.errors import IndexBusy, IndexMissing
-from kb.locate import STAMP, cache_folder, is_fresh, own_articles, stamp
+from kb.encoders import transformer
+from kb.errors import EncoderUnavailable, IndexBusy, IndexMissing
+from kb.guard import Guard, pinned
+from kb.locate import STAMP, cache_folder, is_fresh, own_articles, stamp, undecided
 from kb.locate import locate as find
 from kb.search import KnowledgeBase
 
@@ -34,6 +36,7 @@ def base_in(folder: Path, error: str, *, index: str = "index", articles: bool = 
     (folder / "articles" / "en" / "a.md").write_text(article(error))
     if index:
         build(folder / "articles", folder / index)
+    trust.remember(folder, True)
     if not articles:
         shutil.rmtree(folder / "articles")
     return folder
@@ -305,8 +308,9 @@ def test_a_damaged_stamp_means_another_look(project: Path, damage: str) -> None:
 
 
 @pytest.fixture
-def foreign() -> Iterator[Path]:
+def foreign(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that others may look into but not write to."""
+    monkeypatch.setattr(trust, "decision", lambda base: True)  # nobody has no settings of their own
     folder = Path(tempfile.mkdtemp())
     base_in(folder / "project", "first", index="")
     for path in (folder, *folder.rglob("*")):
@@ -417,24 +421,163 @@ def test_the_repository_has_articles_to_fall_back_on() -> None:
     assert own_articles(ROOT / "kb") == ROOT / "articles"
 
 
+# whose base, and is it trusted
+
+
 @posix
-def test_a_base_that_somebody_else_put_above_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("part", [".", "articles", "articles/en", "index", "index/manifest.json"])
+@pytest.mark.parametrize("way", ["found", "built"])
+def test_a_base_of_which_a_part_is_somebody_elses_is_not_used(
+    part: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Their article could answer with a command of theirs (git's safe.directory, CVE-2022-24765)."""
-    project = base_in(tmp_path / "project", "theirs", articles=True)
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    project = base_in(tmp_path / "project", "theirs")
     monkeypatch.chdir(project)
-    mine = find()
-    monkeypatch.setattr(locate.os, "geteuid", lambda: 4321)
-    stat = Path.stat
-
-    def owned_by_another(self: Path, **options: bool) -> os.stat_result:
-        found = stat(self, **options)
-        return os.stat_result((*found[:4], 1234, *found[5:10]))
-
-    monkeypatch.setattr(Path, "stat", owned_by_another)
-    theirs = find()
-    assert theirs != mine
-    assert theirs.articles == locate.bundled_articles()
+    os.chown(project / part, 1234, 1234)
+    if way == "built":
+        assert own_articles() is None
+    else:
+        assert find().articles == locate.bundled_articles()
     assert "somebody else" in caplog.text
-    assert locate.locate(project / "index").index == project / "index"
+    assert find(project / "index").index == project / "index", "what is named is used"
+
+
+@posix
+@pytest.mark.parametrize("linked", ["articles", "index", "articles/en"])
+def test_a_link_of_somebody_else_leads_nowhere(
+    linked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a folder that others may write to they could link to anything, articles of the user's own included."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    project = base_in(tmp_path / "project", "mine")
+    (project / linked).rename(tmp_path / "elsewhere")
+    (project / linked).symlink_to(tmp_path / "elsewhere")
+    monkeypatch.chdir(project)
+    assert find().articles != locate.bundled_articles(), "a link of one's own is followed"
+    os.lchown(project / linked, 1234, 1234)
+    assert find().articles == locate.bundled_articles()
+    assert own_articles() is None
+
+
+def test_a_base_that_nobody_trusted_is_not_used_and_one_is_told_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cloned = base_in(tmp_path / "cloned", "theirs")
+    trust.remember(cloned, None)
+    monkeypatch.chdir(cloned)
+    assert find().bundled and undecided() == cloned
+    assert f"{cloned} has a base of its own, which is not used: `kb trust`" in caplog.text
+    caplog.clear()
+    trust.remember(cloned, False)
+    assert find().bundled and undecided() is None
+    assert not caplog.text, "who said no is not told again"
+    trust.remember(cloned, True)
+    assert find().index == cloned / "index" and undecided() is None
+
+
+def test_below_an_untrusted_base_a_trusted_one_further_up_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = base_in(tmp_path / "mine", "mine")
+    cloned = base_in(mine / "vendor" / "cloned", "theirs")
+    trust.remember(cloned, None)
+    monkeypatch.chdir(cloned)
+    assert find().index == mine / "index"
+
+
+def test_articles_equal_to_the_bundled_ones_need_no_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A checkout of kb, asked by an installed kb."""
+    bundled = base_in(tmp_path / "site", "mine", index="") / "articles"
+    monkeypatch.setattr(locate, "bundled_articles", lambda: bundled)
+    shutil.copytree(bundled, tmp_path / "checkout" / "articles")
+    monkeypatch.chdir(tmp_path / "checkout")
+    assert find().bundled
+    assert not caplog.text
+    (tmp_path / "checkout" / "articles" / "en" / "a.md").write_text(article("another"))
+    assert find().bundled
+    assert "kb trust" in caplog.text
+
+
+@posix
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"x": 1}', b"\xff", b"[" * 100_000])
+def test_damaged_decisions_mean_that_one_is_asked_again(tmp_path: Path, content: bytes) -> None:
+    project = base_in(tmp_path / "project", "mine")
+    (trust.config_folder() / "trust.json").write_bytes(content)
+    assert trust.decision(project) is None
+    trust.remember(project, True)
+    assert trust.decision(project) is True
+
+
+@posix
+@pytest.mark.parametrize("name", ["index", "articles"])
+def test_a_closed_folder_above_is_no_obstacle(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`mkdir -m 700 /tmp/index` by anybody stopped every search below /tmp."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be somebody else")
+    above = Path(tempfile.mkdtemp())
+    try:
+        above.chmod(0o755)
+        (above / name).mkdir(mode=0o700)
+        (above / "below").mkdir()
+        monkeypatch.chdir(above / "below")
+        with nobody():
+            assert find().bundled
+    finally:
+        shutil.rmtree(above)
+
+
+# an encoder that lies in a folder
+
+
+@pytest.fixture
+def with_folder_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A trusted base whose index says that its encoder is the folder `index/model`, which holds a program."""
+    project = base_in(tmp_path / "project", "theirs")
+    model = project / "index" / "model"
+    model.mkdir()
+    (model / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "evil.Evil"}]')
+    (model / "evil.py").write_text("import pathlib\npathlib.Path('ran').touch()\nclass Evil: pass\n")
+    manifest, _ = snapshot.read_manifest(project / "index")
+    manifest["encoder"]["name"] = "index/model"
+    manifest.pop("sha256", None)
+    text = snapshot._text({**manifest, "sha256": snapshot._digest(manifest)})
+    (project / "index" / "manifest.json").write_bytes(text)
+    monkeypatch.chdir(project)
+    monkeypatch.syspath_prepend(str(model))
+    return project
+
+
+@pytest.mark.parametrize("door", ["open", "search", "scan", "show", "check", "run", "hook"])
+def test_an_index_that_was_found_brings_no_encoder_from_a_folder(
+    door: str, with_folder_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`kb search` in a cloned repository ran that folder's evil.py with an older sentence-transformers."""
+    opened: list[str] = []
+    monkeypatch.setattr(encoders, "_is_static", lambda folder: opened.append(str(folder)) or False)
+    if door == "open":
+        with pytest.raises(EncoderUnavailable, match="named"):
+            KnowledgeBase.open()
+    elif door == "hook":
+        assert Guard(pinned()).ask(lambda: "boom") is None
+    else:
+        Path("log").write_text("boom")
+        command = {"scan": ["log"], "check": [], "run": ["false"]}.get(door, ["boom"])
+        monkeypatch.setattr("kb.run.leave", lambda outcome: sys.exit(outcome.code))
+        ended = CliRunner().invoke(cli, [door, *command], catch_exceptions=True)
+        assert ended.exit_code, ended.output
+    assert not opened, "the folder was not even looked at"
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("found", ["5.7.0", "3.0", "2.2.2"])
+def test_a_sentence_transformers_that_runs_what_lies_in_a_folder_is_refused(
+    found: str, with_folder_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transformer, "version", lambda name: found)
+    with pytest.raises(EncoderUnavailable, match=f"needs sentence-transformers 6 or later, here is {found}"):
+        KnowledgeBase.open(with_folder_encoder / "index")

@@ -310,6 +310,7 @@ def test_the_public_form_has_the_keys_of_the_contract(base: KnowledgeBase) -> No
         "versions",
         "tags",
         "sources",
+        "base",
         "path",
         "lines",
         "score",
@@ -329,7 +330,7 @@ def test_the_public_form_survives_json(answers: dict[str, SearchResult]) -> None
 
 
 def test_a_hit_says_where_it_stands(answers: dict[str, SearchResult]) -> None:
-    hits = {hit.record.id: hit.as_dict("articles") for result in answers.values() for hit in result.hits}
+    hits = {hit.record.id: hit.as_dict("articles", "bundled") for result in answers.values() for hit in result.hits}
     assert len(hits) > 9
     for name, hit in hits.items():
         first, last = hit["lines"]

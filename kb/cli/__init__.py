@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 import kb
-from kb.cli.common import complain
+from kb.cli.common import complain, echo
 from kb.errors import IndexWriteFailed, KbError
 
 __all__ = ["cli", "main"]
@@ -32,6 +32,7 @@ _COMMANDS = {
     "show": ("ask", "show"),
     "projects": ("ask", "projects"),
     "build": ("make", "build"),
+    "trust": ("make", "trust"),
     "parse": ("make", "parse"),
     "new": ("make", "new"),
     "check": ("make", "check"),
@@ -107,11 +108,17 @@ def main() -> NoReturn:
         cli(prog_name="kb", standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
+    except click.UsageError as error:
+        context = error.ctx
+        if context is not None:
+            echo(context.get_usage() + f"\nTry '{context.command_path} --help' for help.\n", err=True)
+        echo(f"Error: {error.format_message()}", err=True)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        echo(f"Error: {error.format_message()}", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):  # click's own exit code for this is 1, which says "no known issue" here
-        click.echo("kb: interrupted", err=True)
+        echo("kb: interrupted", err=True)
         sys.exit(_EXIT_INTERRUPTED)
     except KbError as error:
         complain(error)

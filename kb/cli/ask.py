@@ -14,6 +14,7 @@ import click
 
 from kb.cli.common import (
     MAX_STDIN,
+    echo,
     index_option,
     json_option,
     min_confidence_option,
@@ -79,7 +80,7 @@ def search(
     if as_json:
         print_json({"id": None, **result.as_dict()})
     else:
-        screen().result(result, size=base.size, where=base.where)
+        screen().result(result, size=base.size, where=base.where, bundled=base.bundled)
     sys.exit(0 if result.answered else _EXIT_UNKNOWN)
 
 
@@ -127,7 +128,7 @@ def _search_batch(base: KnowledgeBase, lines: TextIO, asked: dict[str, Any]) -> 
         except (QueryError, ValueError, RecursionError) as error:
             message = f"line {number}: {error}"
             answer = {"query": None, "answered": False, "results": [], "error": message}
-            click.echo(f"kb: {message}", err=True)
+            echo(f"kb: {message}", err=True)
             exit_code = QueryError.exit_code
         print_json({"id": name, **answer}, indent=None)
     return exit_code
@@ -150,7 +151,7 @@ def show(issue: str, lang: Lang | None, as_json: bool, index: Path | None) -> No
     output = screen()
     for number, record in enumerate(records):
         if number:
-            click.echo()
+            echo()
         output.record(record)
 
 
@@ -165,4 +166,4 @@ def projects(as_json: bool, index: Path | None) -> None:
         print_json([{"project": project, "issues": count} for project, count in found])
     else:
         for project, count in found:
-            click.echo(f"{count:5d}  {plain(project)}")
+            echo(f"{count:5d}  {plain(project)}")

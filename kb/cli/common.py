@@ -21,6 +21,7 @@ __all__ = [
     "MAX_STDIN",
     "Progress",
     "complain",
+    "echo",
     "index_option",
     "json_option",
     "min_confidence_option",
@@ -28,6 +29,7 @@ __all__ = [
     "plain",
     "print_json",
     "screen",
+    "warn_on_stderr",
 ]
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -50,9 +52,38 @@ json_option: Option = click.option("--json", "as_json", is_flag=True, help="Prin
 
 
 def open_base(index: Path | None) -> KnowledgeBase:
+    """The base that is meant. One that was found above the current folder answers only when the user trusts it: at a
+    terminal they are asked, once."""
     from kb.search import KnowledgeBase
 
+    warn_on_stderr()
+    if index is None and not os.environ.get("KB_INDEX"):
+        _ask_for_trust()
     return KnowledgeBase.open(index)
+
+
+def _ask_for_trust() -> None:
+    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+        return
+    from kb.locate import undecided
+    from kb.trust import remember
+
+    found = undecided()
+    if found is None:
+        return
+    echo(f"{found} has a knowledge base of its own. Its fixes are commands by whoever wrote that folder.", err=True)
+    echo("此目录自带知识库，其中的解决办法（命令）出自该目录的作者。", err=True)
+    trusted = click.confirm("Trust it and use it from now on? 信任并从此使用它？", default=False, err=True)
+    try:
+        remember(found, trusted)
+    except KbError as error:
+        complain(error)
+    if not trusted:
+        echo("kb: answering from kb's own base; `kb trust` changes that", err=True)
+
+
+def _is_terminal(stream: Any) -> bool:
+    return stream is not None and stream.isatty()
 
 
 def screen() -> Screen:
@@ -76,11 +107,29 @@ def plain(text: str) -> str:
     return visible(text)
 
 
+def echo(text: str = "", *, err: bool = False) -> None:
+    """The line, with control characters shown as symbols: file names, articles and arguments are anybody's."""
+    click.echo(plain(text), err=err)
+
+
 def complain(error: KbError) -> None:
     """What happened, and below it what to do next, on stderr."""
-    click.echo(f"kb: {plain(str(error))}", err=True)
+    echo(f"kb: {error}", err=True)
     if error.hint:
-        click.echo(f"    {plain(error.hint)}", err=True)
+        echo(f"    {error.hint}", err=True)
+
+
+def warn_on_stderr() -> None:
+    """What the rooms below log as a warning is shown like every other message."""
+    import logging
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            echo(f"kb: {record.getMessage()}", err=True)
+
+    logger = logging.getLogger("kb")
+    if not logger.handlers:
+        logger.addHandler(Handler(logging.WARNING))
 
 
 class Progress:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import MAX_STDIN, complain, plain
+from kb.cli.common import MAX_STDIN, complain, echo, plain
 from kb.errors import ArticleError
 
 if TYPE_CHECKING:
@@ -136,19 +136,17 @@ def _keep(
             continue
         if kept.already:
             old += 1
-            click.echo(f"kb: {plain(kept.path)} tells it already", err=True)
+            echo(f"kb: {plain(kept.path)} tells it already", err=True)
             continue
         new += 1
-        click.echo(plain(str(shelf.folder / kept.path)))
+        echo(plain(str(shelf.folder / kept.path)))
         if new == limit:
             break
     verb = "would be written" if dry_run else "written"
-    click.echo(f"{new} draft{'s' * (new != 1)} {verb}, {old} there already, {left} left out", err=True)
+    echo(f"{new} draft{'s' * (new != 1)} {verb}, {old} there already, {left} left out", err=True)
     if new and not dry_run:
-        click.echo(
-            "Review them (kb check lists what is left to write), take `status: draft` out, then kb build.", err=True
-        )
-        click.echo("请审阅（kb check 会列出待补内容），删去 `status: draft` 后再 kb build。", err=True)
+        echo("Review them (kb check lists what is left to write), take `status: draft` out, then kb build.", err=True)
+        echo("请审阅（kb check 会列出待补内容），删去 `status: draft` 后再 kb build。", err=True)
 
 
 def _text(file: Path) -> str:

@@ -3,6 +3,7 @@ is wrong."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -11,10 +12,21 @@ from typing import Literal
 
 import click
 
-from kb.cli.common import MAX_STDIN, Progress, complain, index_option, json_option, plain, print_json, screen
+from kb.cli.common import (
+    MAX_STDIN,
+    Progress,
+    complain,
+    echo,
+    index_option,
+    json_option,
+    plain,
+    print_json,
+    screen,
+    warn_on_stderr,
+)
 from kb.errors import ArticleError, IndexMissing
 
-__all__ = ["build", "check", "completion", "new", "parse"]
+__all__ = ["build", "check", "completion", "new", "parse", "trust"]
 
 
 @click.command()
@@ -46,6 +58,7 @@ def build(
       kb build --encoder BAAI/bge-m3              any sentence-transformers model
     """
     gc.enable()
+    warn_on_stderr()
     from kb.build import BuildFailed
     from kb.build import build as build_index
     from kb.locate import mark, stamp
@@ -64,14 +77,15 @@ def build(
             complain(error)
         raise
     mark(target, found)
+    _trust_what_was_built(target, articles)
     for error in report.bad:
         complain(error)
     for skipped in report.skipped:
-        click.echo(f"kb: skipped {plain(skipped.path)}: {skipped.reason}", err=True)
+        echo(f"kb: skipped {plain(skipped.path)}: {skipped.reason}", err=True)
     for path in report.without_records:
-        click.echo(f"kb: no issue found in {plain(path)}; see `kb parse --explain`", err=True)
+        echo(f"kb: no issue found in {plain(path)}; see `kb parse --explain`", err=True)
     if report.drafts:
-        click.echo(f"kb: {_counted(len(report.drafts), 'draft')} left out; --drafts takes them in", err=True)
+        echo(f"kb: {_counted(len(report.drafts), 'draft')} left out; --drafts takes them in", err=True)
     if as_json:
         print_json(
             {
@@ -89,7 +103,7 @@ def build(
             }
         )
         return
-    click.echo(
+    echo(
         f"{_counted(report.articles, 'article')} ({report.parsed} new or changed, {report.removed} removed), "
         f"{_counted(report.issues, 'issue')}, {_counted(report.records, 'record')} in {report.took_s:.2f} s "
         f"-> {plain(str(target))} [{report.snapshot}]"
@@ -127,7 +141,7 @@ def parse(path: Path, explain: bool, as_json: bool) -> None:
     else:
         screen().article(article, explain=explain)
         if article.draft:
-            click.echo("kb: a draft, which `kb build` leaves out until `status: draft` is taken out", err=True)
+            echo("kb: a draft, which `kb build` leaves out until `status: draft` is taken out", err=True)
 
 
 @click.command()
@@ -147,6 +161,7 @@ def new(slug: str, project: str | None, articles: Path | None) -> None:
 
     A file that is there is never overwritten. `kb check` finds what was left to write.
     """
+    warn_on_stderr()
     from kb.locate import own_articles
     from kb.scaffold import is_slug, scaffold
 
@@ -156,7 +171,7 @@ def new(slug: str, project: str | None, articles: Path | None) -> None:
             param_hint="SLUG",
         )
     for path in scaffold(articles or own_articles() or Path("articles"), slug, project=project):
-        click.echo(plain(str(path)))
+        echo(plain(str(path)))
 
 
 @click.command()
@@ -180,6 +195,7 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
       kb check --stats           how much there is of what
     """
     gc.enable()
+    warn_on_stderr()
     from kb.check import check_index
     from kb.locate import locate, own_articles
     from kb.review import WAITS, review
@@ -191,7 +207,7 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
     findings = review(folder) if folder else []
     place = locate(index)
     if (index or not place.kept_fresh) and not (articles and index is None):
-        findings += check_index(place.index, articles or place.articles)
+        findings += check_index(place.index, articles or place.articles, named=place.named)
     elif folder is None:
         raise IndexMissing(
             "there are no articles and no index here", path=Path.cwd(), hint="--articles DIR or --index DIR"
@@ -201,11 +217,11 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
     else:
         for f in findings:
             where = plain(f.path) + (f":{f.line}" if f.line else "")
-            click.echo(f"{where}: {f.level}: {plain(f.message)}")
+            echo(f"{where}: {f.level}: {plain(f.message)}")
     if drafts := sum(f.message == WAITS for f in findings):
-        click.echo(f"{_counted(drafts, 'draft')} waiting for review", err=True)
+        echo(f"{_counted(drafts, 'draft')} waiting for review", err=True)
     errors = sum(f.level == "error" for f in findings)
-    click.echo(f"{_counted(errors, 'error')}, {_counted(len(findings) - errors, 'warning')}", err=True)
+    echo(f"{_counted(errors, 'error')}, {_counted(len(findings) - errors, 'warning')}", err=True)
     sys.exit(ArticleError.exit_code if errors or (strict and findings) else 0)
 
 
@@ -229,7 +245,44 @@ def _print_stats(folder: Path | None, as_json: bool) -> None:
     widths = [max(len(name), *(len(str(row[key])) for row in rows)) for name, key in zip(names, rows[0], strict=True)]
     for cells in (names, *(map(str, row.values()) for row in rows)):
         aligned = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
-        click.echo("  ".join([aligned[0].strip().ljust(widths[0]), *aligned[1:]]))
+        echo("  ".join([aligned[0].strip().ljust(widths[0]), *aligned[1:]]))
+
+
+@click.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--revoke", is_flag=True, help="Forget it: the base is not used until it is trusted anew.")
+def trust(folder: Path | None, revoke: bool) -> None:
+    """Let the base in FOLDER answer whenever you work in FOLDER or below. Default: the nearest one found here.
+
+    \b
+      kb trust                   the articles/ or index/ at or above this folder
+      kb trust ~/work/runbooks
+      kb trust --revoke
+
+    A knowledge base holds commands. One that came with a folder (a cloned repository, a shared disk) is used only when
+    you have said so here, have built it yourself, or name it with --index.
+    """
+    from kb.locate import nearest_base
+    from kb.trust import remember, why_not_ours
+
+    found = nearest_base(folder)
+    if found is None or (folder is not None and found != folder.resolve()):
+        raise IndexMissing("there is no articles/ and no index/ here", path=folder or Path.cwd(), hint="kb trust DIR")
+    if not revoke and (theirs := why_not_ours(found)):
+        raise IndexMissing(f"it belongs to somebody else ({theirs})", path=found, hint="kb search --index DIR uses it")
+    remember(found, None if revoke else True)
+    echo(f"{found} is {'no longer trusted' if revoke else 'trusted'}")
+
+
+def _trust_what_was_built(index: Path, articles: Path) -> None:
+    """Whoever builds a base where kb looks for one has decided about it."""
+    from kb.errors import IndexWriteFailed
+    from kb.trust import decision, remember
+
+    folder = index.resolve().parent
+    if index.name == "index" and articles.resolve().parent == folder and decision(folder) is None:
+        with contextlib.suppress(IndexWriteFailed):
+            remember(folder, True)
 
 
 @click.command()

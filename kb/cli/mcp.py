@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli.common import index_option
+from kb.cli.common import echo, index_option
 
 __all__ = ["mcp"]
 
@@ -44,7 +44,7 @@ def mcp(http: bool, port: int, skill: bool, index: Path | None) -> None:
         serve_stdio(server)
         return
     try:
-        serve_http(server, port, ready=lambda port: click.echo(f"kb: http://127.0.0.1:{port}/mcp", err=True))
+        serve_http(server, port, ready=lambda port: echo(f"kb: http://127.0.0.1:{port}/mcp", err=True))
     except OSError as error:
         reason = error.strerror or str(error)
         raise click.BadParameter(f"127.0.0.1:{port} cannot be listened on: {reason}", param_hint="--port") from None

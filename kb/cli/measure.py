@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import Progress, index_option, json_option, min_confidence_option, open_base, plain, print_json
+from kb.cli.common import Progress, echo, index_option, json_option, min_confidence_option, open_base, plain, print_json
 from kb.errors import IndexWriteFailed, QueryError
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _below(summary: Summary, limits: dict[str, float]) -> bool:
     low = [(name, limit, value) for name, limit, value in low if value is None or value < limit]
     for name, limit, value in low:
         told = "not measured by any question" if value is None else f"{value:.3f}"
-        click.echo(f"kb: {name} is {told}, wanted {limit:g}", err=True)
+        echo(f"kb: {name} is {told}, wanted {limit:g}", err=True)
     return bool(low)
 
 
@@ -176,27 +176,27 @@ def _show(found: Evaluation, *, misses: bool) -> None:
     known = [(name, one, one.known) for name, one in groups if one.known]
     unknown = [(name, one, one.unknown) for name, one in groups if one.unknown]
     if known:
-        click.echo("Questions that the base answers")
+        echo("Questions that the base answers")
         rows = [(name, f"{k.n}", *(f"{getattr(k, key):.3f}" for key in _KNOWN)) for name, _, k in known]
         _table(("", "n", *_KNOWN.values()), rows)
         low, high = found.recall_at_1_interval or (0.0, 0.0)
-        click.echo(f"recall@1 is {low:.3f} to {high:.3f} with 95 % confidence")
+        echo(f"recall@1 is {low:.3f} to {high:.3f} with 95 % confidence")
     if unknown:
-        click.echo(f"{chr(10) * bool(known)}Questions that nothing in the base answers")
+        echo(f"{chr(10) * bool(known)}Questions that nothing in the base answers")
         _table(("", "n", "rejected"), [(name, f"{u.n}", f"{u.rejected:.3f}") for name, _, u in unknown])
     _show_confidence(found.all)
     _show_end(found)
     if misses:
-        click.echo(f"\n{len(found.misses)} went wrong")
+        echo(f"\n{len(found.misses)} went wrong")
         for one in found.misses:
-            click.echo(_miss(one))
+            echo(_miss(one))
 
 
 def _show_confidence(summary: Summary) -> None:
     found = summary.calibration
     if found is None:
         return
-    click.echo("\nConfidence of the first hit, and how often it is right")
+    echo("\nConfidence of the first hit, and how often it is right")
     rows = [
         (f"{one.low:.1f} to {one.high:.1f}", f"{one.n}", f"{one.confidence:.3f}", f"{one.right:.3f}")
         for one in found.bins
@@ -206,18 +206,18 @@ def _show_confidence(summary: Summary) -> None:
     balanced = (
         "" if found.balanced_error is None else f"; {found.balanced_error:.3f} with right and wrong weighing the same"
     )
-    click.echo(f"calibration error {found.error:.3f}{balanced}")
+    echo(f"calibration error {found.error:.3f}{balanced}")
 
 
 def _show_end(found: Evaluation) -> None:
-    click.echo()
+    echo()
     if time := found.all.latency_ms:
-        click.echo(f"{time.p50:.1f} ms a question; 95 % within {time.p95:.1f}, 99 % {time.p99:.1f}, all {time.max:.1f}")
-    click.echo(f"{len(found.judged)} questions, {found.issues} issues, snapshot {found.snapshot}")
+        echo(f"{time.p50:.1f} ms a question; 95 % within {time.p95:.1f}, 99 % {time.p99:.1f}, all {time.max:.1f}")
+    echo(f"{len(found.judged)} questions, {found.issues} issues, snapshot {found.snapshot}")
     if found.absent:
         names = [f"{one.id} ({', '.join(one.wanted)})" for one in found.absent[:_LIST]]
         more = ", ..." * (len(found.absent) > _LIST)
-        click.echo(f"not in this base, and not counted: {len(found.absent)}: {plain(', '.join(names))}{more}")
+        echo(f"not in this base, and not counted: {len(found.absent)}: {plain(', '.join(names))}{more}")
 
 
 def _miss(one: Judged) -> str:
@@ -248,4 +248,4 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     widths = [max(map(cell_len, column)) for column in zip(heads, *shown, strict=True)]
     for row in (list(heads), *shown):
         first, *others = ((cell, " " * (width - cell_len(cell))) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(["".join(first), *(gap + cell for cell, gap in others)]))
+        echo("  ".join(["".join(first), *(gap + cell for cell, gap in others)]))

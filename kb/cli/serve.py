@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli.common import index_option, open_base
+from kb.cli.common import echo, index_option, open_base
 
 __all__ = ["serve"]
 
@@ -66,13 +66,13 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
 
         def ready(port: int) -> None:
             shown = platform.node() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-            click.echo(f"kb: {base.size} issues at http://{shown}:{port}/  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
+            echo(f"kb: {base.size} issues at http://{shown}:{port}/  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
             if token is not None:
-                click.echo("    the page asks for the token; programs send it as `Authorization: Bearer`", err=True)
-                click.echo("    页面会询问令牌；程序用请求头 Authorization: Bearer 携带", err=True)
+                echo("    the page asks for the token; programs send it as `Authorization: Bearer`", err=True)
+                echo("    页面会询问令牌；程序用请求头 Authorization: Bearer 携带", err=True)
             if not at_home:
-                click.echo("    the token travels unencrypted: put a proxy with TLS before it", err=True)
-                click.echo("    令牌以明文传输：请在前面加一层 TLS 代理", err=True)
+                echo("    the token travels unencrypted: put a proxy with TLS before it", err=True)
+                echo("    令牌以明文传输：请在前面加一层 TLS 代理", err=True)
 
         try:
             listen(create_app(base, rules), "127.0.0.1" if host == "localhost" else host, port, ready=ready)

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from kb.cli.common import complain, index_option, json_option, open_base, plain, print_json, screen
+from kb.cli.common import complain, echo, index_option, json_option, open_base, plain, print_json, screen
 from kb.errors import IndexWriteFailed, KbError, QueryError
 
 if TYPE_CHECKING:
     from kb.records import IssueRecord, Lang
     from kb.run import Outcome
     from kb.scan import Finding, Scan, ScanReport
+    from kb.search import KnowledgeBase
 
 __all__ = ["run", "scan"]
 
@@ -92,7 +93,7 @@ def scan(
         from kb.scan import Scan, Scanner
 
         scanner = Scanner(base, project=project)
-        show = _Shown(as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
+        show = _Shown(base, as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
         for path in logs:
             if follow:
                 _follow(path, lambda: Scan(scanner, lang=lang, warnings=warnings), show)
@@ -112,7 +113,8 @@ def scan(
 class _Shown:
     """What `scan` prints: of each log as it ends, or of one that grows as it comes."""
 
-    def __init__(self, *, as_json: bool, quiet: bool, least: float) -> None:
+    def __init__(self, base: KnowledgeBase, *, as_json: bool, quiet: bool, least: float) -> None:
+        self._base = base
         self._json, self._quiet, self._least = as_json, quiet, least
         self._logs: list[dict[str, Any]] = []
         self._told: set[str] = set()
@@ -121,7 +123,7 @@ class _Shown:
     def anew(self, log: str) -> None:
         """The log that is followed begins again."""
         self._told.clear()
-        click.echo(f"kb: {plain(log)} was made anew, and is read from its first line", err=True)
+        echo(f"kb: {plain(log)} was made anew, and is read from its first line", err=True)
 
     def new(self, log: str, findings: tuple[Finding, ...]) -> None:
         for finding in findings:
@@ -135,7 +137,7 @@ class _Shown:
                 print_json({"log": log, **finding.as_dict()}, indent=None)
             else:
                 screen().finding(finding, log)
-                click.echo()
+                echo()
 
     def log(self, log: str, report: ScanReport, *, damage: KbError | None = None) -> None:
         """A whole log, or what could be read of it."""
@@ -153,14 +155,16 @@ class _Shown:
         output = screen()
         for finding in findings:
             output.finding(finding, log)
-            click.echo()
+            echo()
         known = f"{len(findings)} known issue{'s' * (len(findings) != 1)}" if findings else "No known issue"
         first = "the first " if damage else ""
         output.say(f"{known} in {first}{report.lines:,} lines of {log}.", "" if findings else "bold yellow")
 
     def end(self) -> None:
         if self._json and not self._quiet and self._logs:
-            print_json({"found": self.found, "logs": self._logs})
+            print_json({"base": self._base.name, "found": self.found, "logs": self._logs})
+        elif not self._quiet and not self._json and not self._base.bundled:
+            screen().searched("en", size=self._base.size, where=self._base.where)
 
 
 def _chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
@@ -263,7 +267,7 @@ def run(command: tuple[str, ...], lang: Lang | None, report: Path | None, index:
     outcome = run_command(command)
     with contextlib.suppress(KeyboardInterrupt):
         if outcome.message:
-            click.echo(f"kb: {plain(outcome.message)}", err=True)
+            echo(f"kb: {plain(outcome.message)}", err=True)
         elif outcome.code and not outcome.interrupted:
             _explain(outcome, command, lang, report, index)
     leave(outcome)
@@ -291,29 +295,30 @@ def _explain(
     except Exception as error:
         if os.environ.get("KB_DEBUG"):
             raise
-        click.echo(f"kb: no explanation: {type(error).__name__}: {plain(str(error))}", err=True)
+        echo(f"kb: no explanation: {type(error).__name__}: {plain(str(error))}", err=True)
 
 
 def _known(said: bytes, lang: Lang | None, index: Path | None) -> dict[str, Any]:
-    """`answered`, and the `issue` that it is or that is nearest; its `record` and `confidence`."""
+    """`answered`, and the `issue` that it is or that is nearest; its `record` and `confidence`; the `base` asked."""
     from kb.scan import Scanner
 
-    nothing: dict[str, Any] = {"answered": False, "record": None, "confidence": 0.0}
     with open_base(index) as base:
+        name = "" if base.bundled else base.where
+        found: dict[str, Any] = {"answered": False, "record": None, "confidence": 0.0, "base": base.name, "where": name}
         try:
             result = base.search(said.decode("utf-8", "replace"), 1, lang=lang)
         except QueryError:  # it said nothing
-            return nothing
-        if result.hits and result.answered:
-            return {"answered": True, "record": result.hits[0].record, "confidence": result.hits[0].confidence}
+            return found
+        if result.hits:
+            found.update(record=result.hits[0].record, confidence=result.hits[0].confidence)
+        if result.answered:
+            return {**found, "answered": True}
         # A line that names an issue does so in whatever noise.
         findings = Scanner(base).scan([said], lang=lang).findings
         if findings:
             last = max(findings, key=lambda finding: finding.last_line)
-            return {"answered": True, "record": last.record, "confidence": last.confidence}
-        if result.hits:
-            return {"answered": False, "record": result.hits[0].record, "confidence": result.hits[0].confidence}
-    return nothing
+            return {**found, "answered": True, "record": last.record, "confidence": last.confidence}
+    return found
 
 
 def _ended(outcome: Outcome) -> str:
@@ -337,7 +342,7 @@ def _tell(outcome: Outcome, found: dict[str, Any]) -> None:
         output.say("")
     if found["answered"] and record:
         output.say(f"── kb: {_ended(outcome)}; this is likely a known issue " + "─" * 24, "bold yellow")
-        output.remedy(record, found["confidence"])
+        output.remedy(record, found["confidence"], base=found["where"])
     elif record and found["confidence"] >= 0.1:
         near = f"{record.issue} ({found['confidence']:.0%}), {record.title}"
         output.say(f"kb: {_ended(outcome)}; not known to kb; nearest: {near}", "dim")
@@ -352,6 +357,7 @@ def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, found:
         "code": outcome.code if outcome.code >= 0 else None,
         "signal": -outcome.code if outcome.code < 0 else None,
         "answered": found["answered"],
+        "base": found["base"],
         "confidence": round(found["confidence"], 4),
         "record": record.as_dict() if record else None,
     }

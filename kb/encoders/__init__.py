@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from kb.arrays import Array
+from kb.errors import EncoderUnavailable
 
-__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "surprise"]
+__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "refuse_folder", "surprise"]
 
 DEFAULT = "kb-static"
 """the encoder that travels inside the package"""
@@ -58,6 +59,24 @@ def open_encoder(name: str | None = None, *, offline: bool = False) -> Encoder:
     from kb.encoders.transformer import TransformerEncoder
 
     return TransformerEncoder(name, offline=offline)
+
+
+def refuse_folder(name: object, index: Path) -> None:
+    """Raises EncoderUnavailable when an index that nobody named outright wants its encoder from a folder: a model's
+    folder may hold programs, and an index that was merely found may come from anybody."""
+    if name != DEFAULT and isinstance(name, str) and (Path(name).is_absolute() or _exists(Path(name))):
+        raise EncoderUnavailable(
+            f"this index wants its encoder from the folder {name!r}, which is opened only for an index that is named",
+            path=index,
+            hint=f"if you trust that folder: kb search --index {index}",
+        )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return True  # what cannot be looked at is not taken for a name
 
 
 def probe(encoder: Encoder) -> Array:

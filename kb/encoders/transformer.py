@@ -7,8 +7,11 @@ Models of the E5 family were trained with prompts but do not say so in their fil
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TransformerEncoder"]
 
+OLDEST_SAFE = 6
+"""the first major release of sentence-transformers that runs nothing from a model's folder"""
+
 _E5 = re.compile(r"(?:^|[/\\_-])e5-", re.IGNORECASE)
 _E5_PROMPTS = {"query": "query: ", "document": "passage: "}
 
@@ -31,12 +37,12 @@ class TransformerEncoder:
     `offline`, on its hub."""
 
     def __init__(self, name: str, *, offline: bool = False) -> None:
+        _require_safe_version(name)
         try:
-            from sentence_transformers import SentenceTransformer
+            with _without_network() if offline else nullcontext():
+                from sentence_transformers import SentenceTransformer
         except ImportError:
-            raise EncoderUnavailable(
-                f"the encoder {name!r} needs sentence-transformers", hint="pip install 'kb-issues[transformers]'"
-            ) from None
+            raise _needs_extra(name) from None
         try:
             self._model = SentenceTransformer(name, local_files_only=offline)
         except Exception as error:  # the hub, torch and the tokenizer each raise their own
@@ -65,6 +71,41 @@ class TransformerEncoder:
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, norms, out=vectors, where=norms > 0)
         return vectors
+
+
+def _require_safe_version(name: str) -> None:
+    """Older releases import whatever class a model's modules.json names, and run a file that lies beside it."""
+    try:
+        found = version("sentence-transformers")
+    except PackageNotFoundError:
+        raise _needs_extra(name) from None
+    if int(found.partition(".")[0]) < OLDEST_SAFE:
+        raise EncoderUnavailable(
+            f"the encoder {name!r} needs sentence-transformers {OLDEST_SAFE} or later, here is {found}: older ones run "
+            "programs that lie in a model's folder",
+            hint="pip install -U 'kb-issues[transformers]'",
+        )
+
+
+def _needs_extra(name: str) -> EncoderUnavailable:
+    return EncoderUnavailable(
+        f"the encoder {name!r} needs sentence-transformers", hint="pip install 'kb-issues[transformers]'"
+    )
+
+
+@contextmanager
+def _without_network() -> Iterator[None]:
+    """huggingface_hub reads this once, when it is imported; without it a model that is in the cache is looked up on the
+    hub all the same."""
+    before = os.environ.get("HF_HUB_OFFLINE")
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["HF_HUB_OFFLINE"]
+        else:
+            os.environ["HF_HUB_OFFLINE"] = before
 
 
 def _revision(name: str) -> str:

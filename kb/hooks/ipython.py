@@ -52,7 +52,7 @@ def _magic(line: str, cell: str | None = None) -> None:
         text = question(last)
     try:
         with KnowledgeBase.open() as base:
-            Screen(colour=False).result(base.search(text), size=base.size, where=base.where)
+            Screen(colour=False).result(base.search(text), size=base.size, where=base.where, bundled=base.bundled)
     except KbError as error:
         _say("\n    ".join(part for part in (f"kb: {error}", error.hint) if part))
 

@@ -60,6 +60,7 @@ _SCHEMAS: Json = {
         rank=_LINE,
         issue=_TEXT,
         **_TOLD,
+        base={**_TEXT, "description": "Which base it comes from: bundled, or the path of another."},
         path=_TEXT,
         lines={"type": "array", "items": _LINE, "minItems": 2, "maxItems": 2},
         score=_NUMBER,

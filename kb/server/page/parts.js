@@ -106,6 +106,7 @@ export function body(told, { whole = false } = {}) {
       ...sources.map((one) => outward(one, one.replace(/^https?:\/\/(www\.)?/i, ""))),
       ...(rest > 0 ? [el("a", { href: permalink(told.issue) }, `+${rest}`)] : []),
     ]),
+    ...fact("base", told.base && told.base !== "bundled" ? [el("span", {}, told.base)] : []),
   );
   const parts = [section("symptom", symptom), section("cause", told.tree.cause), section("fix", told.tree.fix), asked, facts];
   return el("div", { class: "body", lang: told.lang === "zh" ? "zh-Hans" : "en" }, ...parts.filter(Boolean));
