@@ -16,14 +16,15 @@ from __future__ import annotations
 TYPE_CHECKING = False  # what type checkers take for true; to import it would cost more than all the rest here
 
 if TYPE_CHECKING:
-    from kb.build import BuildReport as BuildReport
-    from kb.build import build as build
+    from kb.base import KnowledgeBase as KnowledgeBase
     from kb.errors import KbError as KbError
     from kb.hooks.excepthook import install_excepthook as install_excepthook
     from kb.hooks.excepthook import uninstall_excepthook as uninstall_excepthook
     from kb.hooks.ipython import load_ipython_extension as load_ipython_extension
     from kb.hooks.ipython import unload_ipython_extension as unload_ipython_extension
     from kb.hooks.logs import KbHandler as KbHandler
+    from kb.index.build import BuildReport as BuildReport
+    from kb.index.build import build as build
     from kb.records import Article as Article
     from kb.records import Hit as Hit
     from kb.records import IssueRecord as IssueRecord
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from kb.scan import Finding as Finding
     from kb.scan import Scanner as Scanner
     from kb.scan import ScanReport as ScanReport
-    from kb.search import KnowledgeBase as KnowledgeBase
 
 __version__ = "0.1.0"
 __all__ = [
@@ -56,17 +56,17 @@ __all__ = [
 
 _HOMES = {
     "Article": "kb.records",
-    "BuildReport": "kb.build",
+    "BuildReport": "kb.index.build",
     "Finding": "kb.scan",
     "Hit": "kb.records",
     "IssueRecord": "kb.records",
     "KbError": "kb.errors",
     "KbHandler": "kb.hooks.logs",
-    "KnowledgeBase": "kb.search",
+    "KnowledgeBase": "kb.base",
     "ScanReport": "kb.scan",
     "Scanner": "kb.scan",
     "SearchResult": "kb.records",
-    "build": "kb.build",
+    "build": "kb.index.build",
     "install_excepthook": "kb.hooks.excepthook",
     "load_ipython_extension": "kb.hooks.ipython",
     "uninstall_excepthook": "kb.hooks.excepthook",

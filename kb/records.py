@@ -10,7 +10,19 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Article", "Evidence", "Hit", "IssueRecord", "Lang", "Query", "Ranking", "Remark", "SearchResult", "Source"]
+__all__ = [
+    "Article",
+    "Features",
+    "Hit",
+    "IssueRecord",
+    "Lang",
+    "Problem",
+    "Query",
+    "Ranking",
+    "Remark",
+    "SearchResult",
+    "Source",
+]
 
 Lang = Literal["en", "zh"]
 
@@ -26,12 +38,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class IssueRecord:
-    """One known problem told in one language."""
+    """One known problem in one language."""
 
     id: str
     """`<slug>#<n>/<lang>`, n from 1 in the article's order; a key, never a path"""
     issue: str
-    """`<slug>#<n>`, shared by the tellings of one problem"""
+    """`<slug>#<n>`, shared by the translations of one problem"""
     lang: Lang
     project: str | None
     title: str
@@ -43,8 +55,8 @@ class IssueRecord:
     fix: str
     errors: tuple[str, ...]
     """literal error lines"""
-    asked: tuple[str, ...]
-    """how people put the problem who have no error line at hand; empty when the article does not say"""
+    aliases: tuple[str, ...]
+    """other phrasings of the problem, by people who have no error line at hand; empty when the article lists none"""
     versions: tuple[str, ...]
     tags: tuple[str, ...]
     sources: tuple[str, ...]
@@ -54,7 +66,7 @@ class IssueRecord:
     def digest(self) -> str:
         """sha256 (64 hex) of the content, without its place: what was embedded."""
         content = [self.issue, self.lang, self.project, self.title, self.symptom, self.cause, self.fix]
-        lists = [list(self.errors), list(self.asked), list(self.versions), list(self.tags), list(self.sources)]
+        lists = [list(self.errors), list(self.aliases), list(self.versions), list(self.tags), list(self.sources)]
         text = json.dumps([content, lists], ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -68,7 +80,7 @@ class IssueRecord:
     def from_dict(cls, data: dict[str, Any]) -> IssueRecord:
         """The inverse of `as_dict`, lists read back as tuples. Raises KeyError or TypeError on another form."""
         values = {name: data[name] for name in cls.__slots__}
-        for name in ("errors", "asked", "versions", "tags", "sources"):
+        for name in ("errors", "aliases", "versions", "tags", "sources"):
             values[name] = tuple(values[name])
         values["source"] = Source(**values["source"])
         return cls(**values)
@@ -122,29 +134,29 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What speaks for one issue as the answer to one question, each in [0, 1]. Of its tellings, the best counts."""
+class Features:
+    """What speaks for one issue as the answer to one question, each in [0, 1]. Of its translations, the best counts."""
 
-    told: float
-    """cosine of the question with what the article tells: mean of title with symptom, and of all of it"""
-    asked: float
-    """cosine with how people ask: mean of the nearest way and of all of them together"""
-    words: float
-    """BM25 of all that was pasted; from some nine telling words on it is 1"""
-    ahead: float
-    """of a pasted error, for long logs have more words than that: how far its BM25 lies ahead of every other issue's
-    (above 1/2) or behind the best one's (below); 0 for a description"""
-    covered: float
-    """the share of the question's information, frames left out, that the issue's terms cover"""
-    repeated: float
+    body_sim: float
+    """cosine of the question with the article: mean of title with symptom, and of the whole record"""
+    alias_sim: float
+    """cosine with the aliases: mean of the nearest one and of all of them together"""
+    bm25: float
+    """BM25 of the whole question, scaled; from about nine informative words on it is 1"""
+    bm25_margin: float
+    """of a pasted error: how far its BM25 lies above every other issue's (over 1/2) or below the best one's
+    (under 1/2); 0 for a description"""
+    idf_coverage: float
+    """the share of the question's information (idf, stack frames left out) that the issue's terms cover"""
+    error_coverage: float
     """the same for the question's error lines alone"""
-    close: float
-    """how much of the nearest error line's word pairs the question repeats"""
+    bigram_overlap: float
+    """how many of the word pairs of the nearest error line stand in the question, as a share"""
 
     @property
-    def dense(self) -> float:
-        """The better of its cosines."""
-        return max(self.told, self.asked)
+    def similarity(self) -> float:
+        """The higher of its cosines."""
+        return max(self.body_sim, self.alias_sim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +168,7 @@ class Hit:
     score: float
     confidence: float
     """in [0, 1]: how likely this is the issue asked about"""
-    evidence: Evidence
+    features: Features
     matched: tuple[str, ...]
     """the strings of the query that this record shares, most telling first"""
 
@@ -181,8 +193,8 @@ class Hit:
             "lines": [r.source.first_line, r.source.last_line],
             "score": round(self.score, 4),
             "confidence": round(self.confidence, 4),
-            "dense_score": round(self.evidence.dense, 4),
-            "lexical_score": round(self.evidence.covered, 4),
+            "similarity": round(self.features.similarity, 4),
+            "idf_coverage": round(self.features.idf_coverage, 4),
             "matched": list(self.matched),
         }
 
@@ -211,3 +223,11 @@ class SearchResult:
             "snapshot": self.snapshot,
             "results": [hit.as_dict(self.folder, self.base) for hit in self.hits],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    path: str
+    line: int | None
+    level: Literal["error", "warning"]
+    message: str

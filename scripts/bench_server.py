@@ -30,7 +30,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
-from kb.server.listen import configured
+from kb.serve.listen import configured
 body = b"x" * {size}
 async def bare(request):
     return Response(body, media_type="application/json")

@@ -37,9 +37,9 @@ import numpy as np
 from kb import KnowledgeBase
 from kb.encoders import open_encoder
 from kb.evaluate import DEPTH, Evaluation, Judged, Known, Question, evaluate, judge, read_questions, summarise
-from kb.evidence import question_views
-from kb.passages import lexical_text
-from kb.signature import read
+from kb.index.passages import lexical_text
+from kb.logs.read import read
+from kb.search.features import question_views
 from kb.text import Segmenter, clean, dictionary_for, tokenise
 
 ROOT = Path(__file__).parents[1]
@@ -379,7 +379,7 @@ def main() -> int:
         return 0
     drawn = importlib.util.find_spec("matplotlib") is not None
     if drawn:
-        from kb.plot import draw
+        from kb.evaluate.plot import draw
 
         draw_methods(rows, DOCS["en"].parent / "retrieval-methods.svg")
         draw(measured, DOCS["en"].parent / "retrieval-kb.svg")

@@ -32,10 +32,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from kb.build import build
+from kb.base import KnowledgeBase
 from kb.encoders import open_encoder
 from kb.errors import IndexWriteFailed, KbError
-from kb.search import KnowledgeBase
+from kb.index.build import build
 
 ENCODER = open_encoder()
 FAILURES = ("write", "pwrite64", "writev", "pwritev", "ftruncate", "fsync", "fdatasync", "sync_file_range", "fallocate")
@@ -44,7 +44,7 @@ TRACED = ",".join(f"?{call}" for call in (*FAILURES, *NAMES))  # "?": not every 
 CALL = re.compile(r"^\d+ +(\w+)\((.*)", re.MULTILINE)
 IN_PLACE = """
 import sys
-from kb import snapshot
+from kb.index import snapshot
 def write(path, data):
     with path.open("wb") as file:
         file.write(data)

@@ -26,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from kb import KnowledgeBase, ranking
+from kb import KnowledgeBase
 from kb.evaluate import Question, calibrate, read_questions
+from kb.search import ranking
 
 ROOT = Path(__file__).parent.parent
 FOLDS = 5
@@ -133,7 +134,7 @@ def ask(questions: list[Question], articles: Path) -> list[Asked]:
                         question,
                         bool(result.query.signatures),
                         result.query.lang == "zh",
-                        np.array([astuple(hit.evidence) for hit in result.hits]).reshape(-1, len(ranking.NAMES)),
+                        np.array([astuple(hit.features) for hit in result.hits]).reshape(-1, len(ranking.NAMES)),
                         np.array([hit.issue in question.wanted for hit in result.hits], float),
                         [hit.issue for hit in result.hits],
                         bool(known & set(question.wanted)),

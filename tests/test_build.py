@@ -1,4 +1,4 @@
-"""kb.build: an index depends on the articles alone, and nothing that lies among them can spoil it."""
+"""kb.index.build: an index depends on the articles alone, and nothing that lies among them can spoil it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from test_snapshot import deadline, nobody, posix
 
-import kb.build
-from kb import snapshot
-from kb.articles import MAX_BYTES, parse
-from kb.build import BuildFailed, build, scan
+import kb.index.build
+from kb.articles import MAX_BYTES
+from kb.articles.folder import list_articles
+from kb.base import KnowledgeBase
 from kb.cli import main
 from kb.errors import ArticleError, IndexMismatch, KbError
-from kb.review import review
-from kb.search import KnowledgeBase
+from kb.index import snapshot
+from kb.index.build import BuildFailed, build
+from kb.review.lint import review
+from kb.scraped import parse
 
 ROOT = Path(__file__).parent.parent
 
@@ -182,7 +184,7 @@ def test_unchanged_articles_are_neither_parsed_nor_encoded(
         parsed.append(path)
         return parse(data, path=path)
 
-    monkeypatch.setattr(kb.build, "parse", count)
+    monkeypatch.setattr(kb.index.build, "parse", count)
     articles = write({f"en/a{n}.md": article(f"boom at {n}") for n in range(5)})
     build(articles, tmp_path / "index", encoder=encoder)
     probes = len(encoder.texts) - len([text for text in encoder.texts if "boom" in text])
@@ -217,7 +219,7 @@ def test_another_kb_builds_from_nothing(
 ) -> None:
     articles = write({"a.md": article("boom"), "b.md": article("crash")})
     build(articles, tmp_path / "index", encoder=encoder)
-    monkeypatch.setattr(kb.build, "code", lambda: "another")
+    monkeypatch.setattr(kb.index.build, "code", lambda: "another")
     assert build(articles, tmp_path / "index", encoder=encoder).parsed == 2
     assert build(articles, tmp_path / "index", encoder=encoder).parsed == 0
 
@@ -261,7 +263,7 @@ def test_the_order_of_a_folder_changes_nothing(
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(kb.build.os, "scandir", Backwards)
+    monkeypatch.setattr(kb.articles.folder.os, "scandir", Backwards)
     build(articles, tmp_path / "b", encoder=encoder)
     assert files(tmp_path / "a") == files(tmp_path / "b")
 
@@ -354,7 +356,7 @@ def test_an_article_that_vanishes_meanwhile(
     old: tuple[Path, Path], encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     articles, index = old
-    monkeypatch.setattr(kb.build, "scan", lambda folder: ([*scan(folder)[0], "en/gone.md"], []))
+    monkeypatch.setattr(kb.index.build, "list_articles", lambda folder: ([*list_articles(folder)[0], "en/gone.md"], []))
     with pytest.raises(BuildFailed) as caught:
         build(articles, index, encoder=encoder)
     assert [error.path for error in caught.value.bad] == ["en/gone.md"]
@@ -615,9 +617,9 @@ def test_whatever_ends_a_build_leaves_the_old_index(
     encoder = FakeEncoder()
     with monkeypatch.context() as patch, pytest.raises(what):
         if where == "parse":
-            patch.setattr(kb.build, "parse", stop)
+            patch.setattr(kb.index.build, "parse", stop)
         elif where == "encode":
-            patch.setattr(kb.build, "_contributions", stop)
+            patch.setattr(kb.index.build, "_contributions", stop)
         else:
             patch.setattr(snapshot.Path, "replace", stop)
         build(articles, index, encoder=encoder)
@@ -635,7 +637,7 @@ def test_a_signal_leaves_the_old_index(tmp_path: Path, write: Write, number: sig
     write({"en/b.md": article("crash")})
     script = """
 import os, sys, time
-from kb import snapshot
+from kb.index import snapshot
 def wait(*_):
     print("now", flush=True)
     time.sleep(30)

@@ -22,8 +22,9 @@ import pytest
 from conftest import article, running
 
 import kb
-from kb import KnowledgeBase, trust
+from kb import KnowledgeBase
 from kb.cli import cli, main
+from kb.index import trust
 
 ROOT = Path(__file__).parent.parent
 ARTICLES = ROOT / "articles"

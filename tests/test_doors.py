@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from kb import KnowledgeBase
 from kb.cli import cli
-from kb.guard import Guard
+from kb.hooks.guard import Guard
 
 Answer = tuple[bool, str]
 """whether it was answered, and the first issue's id"""
@@ -39,7 +39,7 @@ def by_mcp(index: Path, question: str) -> Answer:
     pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
     from mcp import Client
 
-    from kb.mcp_server import make_server
+    from kb.serve.mcp import make_server
 
     async def ask() -> Any:
         async with Client(make_server(index)) as client:
@@ -53,7 +53,7 @@ def by_http(index: Path, question: str) -> Answer:
         pytest.importorskip(module, reason='needs the extra: pip install -e ".[serve,dev]"')
     from starlette.testclient import TestClient
 
-    from kb.server import create_app
+    from kb.serve import create_app
 
     with KnowledgeBase.open(index) as base:
         client = TestClient(create_app(base), base_url="http://localhost")

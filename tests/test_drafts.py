@@ -8,11 +8,12 @@ import pytest
 from click.testing import CliRunner
 from conftest import FakeEncoder, Write, article
 
-from kb.articles import is_draft, parse
-from kb.build import build
+from kb.articles import is_draft
+from kb.base import KnowledgeBase
 from kb.cli import cli
-from kb.review import WAITS, review
-from kb.search import KnowledgeBase
+from kb.index.build import build
+from kb.review.lint import WAITS, review
+from kb.scraped import parse
 
 DRAFT = article("flux is 0").replace("---\n", "---\nstatus: draft\n", 1)
 

@@ -19,13 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from kb import KnowledgeBase, snapshot
+from kb import KnowledgeBase
 from kb.arrays import dump
 from kb.cli import cli
 from kb.encoders import DEFAULT, Encoder, open_encoder, probe
 from kb.encoders.static import StaticEncoder
 from kb.encoders.unigram import FILE_NAME, UnigramTokenizer, pack
 from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMismatch
+from kb.index import snapshot
 
 ROOT = Path(__file__).parent.parent
 MODEL = ROOT / "kb" / "model"

@@ -19,7 +19,7 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kb import KnowledgeBase, ranking
+from kb import KnowledgeBase
 from kb.cli import cli
 from kb.cli.measure import _table
 from kb.errors import IndexWriteFailed, KbError, QueryError
@@ -36,6 +36,7 @@ from kb.evaluate import (
     summarise,
     wilson,
 )
+from kb.search import ranking
 
 POP = "IndexError: pop from an empty deque"
 DEQUE = "ms-swift-ovis2-grpo#2"

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from conftest import FakeEncoder, Write, article
 
-from kb import KnowledgeBase, follow
+from kb import KnowledgeBase
 from kb.arrays import Array
 from kb.errors import IndexMissing
-from kb.snapshot import MANIFEST
+from kb.index import follow
+from kb.index.snapshot import MANIFEST
 
 Publish = Callable[..., str]
 
@@ -40,7 +41,7 @@ def publish(write: Write, folder: Path) -> Publish:
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The clock that the follower looks at."""
     time = [100.0]
-    monkeypatch.setattr("kb.follow.time.monotonic", lambda: time[0])
+    monkeypatch.setattr("kb.index.follow.time.monotonic", lambda: time[0])
     return time
 
 

@@ -22,10 +22,10 @@ import pytest
 from conftest import Write, article
 
 import kb
-from kb import guard, trust
 from kb.errors import IndexCorrupt, IndexMissing
-from kb.hooks import excepthook, logs
+from kb.hooks import excepthook, guard, logs
 from kb.hooks.hint import hint, is_failure, question
+from kb.index import trust
 
 KNOWN = "ms-swift-ovis2-grpo#2"
 SHOWN = f"kb show '{KNOWN}'"
@@ -484,7 +484,8 @@ def test_a_program_without_an_index(where: str) -> None:
 def test_a_program_whose_search_hangs_ends_in_time(index: Path) -> None:
     hang = """
     import threading, time
-    from kb import guard, trust
+    from kb.hooks import guard
+    from kb.index import trust
     guard._base = lambda index: time.sleep(100)
     kb.install_excepthook(seconds=0.3)
     """
@@ -501,7 +502,7 @@ def test_installing_loads_nothing_heavy() -> None:
     import kb
     light = set(sys.modules)
     kb.install_excepthook()
-    heavy = {"numpy", "faiss", "logging", "kb.search", "kb.render", "traceback", "json"}
+    heavy = {"numpy", "faiss", "logging", "kb.base", "kb.cli.render", "traceback", "json"}
     print(sorted((set(sys.modules) - light) & heavy))
     kb.uninstall_excepthook()
     """

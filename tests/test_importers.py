@@ -13,8 +13,8 @@ from conftest import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kb.articles import parse
-from kb.build import read_articles
+from kb.articles.folder import read_articles
+from kb.articles.scaffold import PLACEHOLDER, is_slug
 from kb.cli import cli
 from kb.errors import ArticleError
 from kb.importers import Draft, Shelf, Told, compose, keep, page_draft, read_threads, thread_draft
@@ -25,8 +25,8 @@ from kb.importers.mask import mask, tidy
 from kb.importers.thread import accepted_fix
 from kb.importers.web import decoded, read_html
 from kb.records import Article, IssueRecord
-from kb.review import WAITS, review
-from kb.scaffold import PLACEHOLDER, is_slug
+from kb.review.lint import WAITS, review
+from kb.scraped import parse
 
 CASES = Path(__file__).parent / "cases" / "import"
 
@@ -309,7 +309,7 @@ def test_any_body_is_one_record_and_the_others_stay(title: str, bodies: tuple[st
     assert article.title == "Title"
     before, middle, after = article.records
     assert (before.title, before.symptom, before.cause, before.fix) == ("Before", "It stops.", "", "1. Wait.")
-    assert (after.symptom, after.cause, after.fix, after.asked) == (last.symptom, last.cause, last.fix, last.asked)
+    assert (after.symptom, after.cause, after.fix, after.aliases) == (last.symptom, last.cause, last.fix, last.aliases)
     assert {record.project for record in article.records} == {"Demo"}
     assert not [remark for remark in article.remarks if remark.kind == "front-matter"]
     for told, got in ((symptom, middle.symptom), (cause, middle.cause), (fix, middle.fix)):
@@ -546,7 +546,7 @@ def test_a_page_of_ours_comes_back_as_it_was() -> None:
             "cause",
             "fix",
             "errors",
-            "asked",
+            "aliases",
             "versions",
             "tags",
             "sources",

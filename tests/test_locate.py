@@ -1,4 +1,4 @@
-"""kb.locate and kb.cache: whose knowledge base is meant, and is its index as new as its articles?"""
+"""kb.index.locate and kb.index.cache: whose knowledge base is meant, and is its index as new as its articles?"""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from click.testing import CliRunner
 from conftest import Write, article, running
 from test_snapshot import DAMAGE, deadline, holder, nobody, posix
 
-from kb import cache, encoders, locate, snapshot, trust
-from kb.build import build
+from kb import encoders
+from kb.base import KnowledgeBase
 from kb.cli import cli
 from kb.encoders import transformer
 from kb.errors import EncoderUnavailable, IndexBusy, IndexMissing
-from kb.guard import Guard, pinned
-from kb.locate import STAMP, cache_folder, is_fresh, own_articles, stamp, undecided
-from kb.locate import locate as find
-from kb.search import KnowledgeBase
+from kb.hooks.guard import Guard, pinned
+from kb.index import cache, locate, snapshot, trust
+from kb.index.build import build
+from kb.index.locate import STAMP, cache_folder, is_fresh, own_articles, stamp, undecided
+from kb.index.locate import locate as find
 
 ROOT = Path(__file__).parent.parent
 
@@ -144,7 +145,7 @@ def test_bundled_articles_are_those_in_the_package_else_those_beside_it(
     beside.mkdir(parents=True)
     if bundled:
         inside.mkdir(parents=True)
-    monkeypatch.setattr(locate, "__file__", str(tmp_path / "site" / "kb" / "locate.py"))
+    monkeypatch.setattr("kb.__file__", str(tmp_path / "site" / "kb" / "__init__.py"))
     assert locate.bundled_articles() == (inside if bundled else beside)
     beside.rmdir()
     if not bundled:

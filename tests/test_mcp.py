@@ -27,7 +27,7 @@ pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
 
 from mcp import Client, StdioServerParameters, stdio_client
 
-from kb.mcp_server import _mended, make_server
+from kb.serve.mcp import _mended, make_server
 
 ROOT = Path(__file__).parents[1]
 BRIEF = {"issue", "lang", "project", "title", "symptom", "cause", "fix", "errors", "versions", "sources"}
@@ -406,7 +406,7 @@ def test_a_port_that_is_taken(index: Path, port: int) -> None:
 def test_the_skill_is_printed() -> None:
     printed = CliRunner().invoke(cli, ["mcp", "--skill"])
     assert printed.exit_code == 0
-    assert printed.output == (ROOT / "kb/skill/SKILL.md").read_text("utf-8")
+    assert printed.output == (ROOT / "kb/serve/skill/SKILL.md").read_text("utf-8")
     _, head, body = printed.output.split("---\n", 2)
     fields = dict(line.split(": ", 1) for line in head.splitlines())
     assert re.fullmatch(r"[a-z0-9-]{1,64}", fields["name"])

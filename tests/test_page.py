@@ -28,8 +28,8 @@ if not CHROMIUM:
 import uvicorn
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from kb.server import Rules, create_app
-from kb.server.listen import configured
+from kb.serve import Rules, create_app
+from kb.serve.listen import configured
 
 KNOWN = "[rank3]: IndexError: pop from an empty deque"
 ISSUE = "ms-swift-ovis2-grpo"

@@ -9,11 +9,11 @@ import pytest
 from conftest import THOROUGH
 
 import kb
-from kb.articles import parse
-from kb.build import read_articles
+from kb.articles.folder import read_articles
+from kb.articles.scaffold import PLACEHOLDER, scaffold
 from kb.errors import ArticleError, IndexWriteFailed
-from kb.review import review, tally
-from kb.scaffold import PLACEHOLDER, scaffold
+from kb.review.lint import review, tally
+from kb.scraped import parse
 
 ARTICLES = Path(kb.__file__).parents[1] / "articles"
 

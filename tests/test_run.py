@@ -531,7 +531,7 @@ def test_the_child_starts_before_anything_heavy_is_loaded() -> None:
         "print(json.dumps(sorted(sys.modules)))"
     )
     loaded = set(json.loads(subprocess.run(python(code), stdout=-1, check=True).stdout))
-    assert not loaded & {"numpy", "faiss", "rich", "kb.search", "kb.scan", "kb.render", "kb.marks"}
+    assert not loaded & {"numpy", "faiss", "rich", "kb.base", "kb.scan", "kb.cli.render", "kb.logs.fingerprints"}
 
 
 # --- the tail -------------------------------------------------------------------------------------------------------

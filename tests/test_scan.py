@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 
 from kb import KnowledgeBase
 from kb.cli.watch import _chunks
-from kb.errorlines import is_error_line
 from kb.errors import QueryError
-from kb.marks import Marks, words_of
+from kb.logs.errors import is_error_line
+from kb.logs.fingerprints import Fingerprints, words_of
+from kb.logs.severity import is_usual, says_failure, speaker, warns
 from kb.records import IssueRecord
 from kb.scan import Finding, Scan, Scanner, ScanReport
-from kb.severity import is_usual, says_failure, speaker, warns
 from kb.text import clean
 
 CASES = Path(__file__).parent / "cases"
@@ -272,11 +272,11 @@ HARD = [
 
 def test_every_mark_stands_in_its_own_line(base: KnowledgeBase) -> None:
     records = base.records()
-    marks = Marks(records)
-    assert len(list(marks)) > 1000
+    fingerprints = Fingerprints(records)
+    assert len(list(fingerprints)) > 1000
     for record in records[::10]:
         for line in record.errors:
-            standing = marks.standing_in(words_of(clean(line)))
+            standing = fingerprints.standing_in(words_of(clean(line)))
             assert not standing or record.issue in standing[0].issues | set().union(*(m.issues for m in standing))
 
 

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from conftest import THOROUGH
 
-from kb import KnowledgeBase, SearchResult, ranking
+from kb import KnowledgeBase, SearchResult
+from kb.base import MAX_K
 from kb.encoders import Encoder, open_encoder
 from kb.errors import IndexMissing, QueryError
-from kb.search import MAX_K
+from kb.search import ranking
 
 ROOT = Path(__file__).parent.parent
 ARTICLES = ROOT / "articles"
@@ -283,7 +284,7 @@ def _check_form(result: SearchResult) -> None:
         assert hit.issue == hit.record.issue
         assert 0 < hit.confidence < 1
         assert 0 <= hit.score <= 1
-        for value in astuple(hit.evidence):
+        for value in astuple(hit.features):
             assert 0 <= value <= 1.0001
     assert result.answered == (bool(result.hits) and result.hits[0].confidence >= ranking.ANSWER_AT)
 
@@ -315,8 +316,8 @@ def test_the_public_form_has_the_keys_of_the_contract(base: KnowledgeBase) -> No
         "lines",
         "score",
         "confidence",
-        "dense_score",
-        "lexical_score",
+        "similarity",
+        "idf_coverage",
         "matched",
     ]
     assert answer["snapshot"] == base.snapshot

@@ -34,7 +34,7 @@ pytest.importorskip("httpx2", reason=NEEDS)
 import uvicorn
 from starlette.testclient import TestClient
 
-from kb.server import Rules, asking, create_app, guards, listen, nodes, page
+from kb.serve import Rules, asking, create_app, guards, listen, nodes, page
 
 Write = Any
 HOME = "http://localhost:8080"
@@ -612,11 +612,11 @@ def test_tokens_that_are_none(token: str) -> None:
 def test_it_answers_to_the_address_it_listens_on(
     index: Path, host: str, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import kb.server
+    import kb.serve
 
     rules: list[Rules] = []
-    monkeypatch.setattr(kb.server, "create_app", lambda base, given: rules.append(given))
-    monkeypatch.setattr(kb.server, "serve", lambda app, host, port, ready: None)
+    monkeypatch.setattr(kb.serve, "create_app", lambda base, given: rules.append(given))
+    monkeypatch.setattr(kb.serve, "serve", lambda app, host, port, ready: None)
     told = CliRunner().invoke(cli, ["serve", "--host", host, "--index", str(index)])
     assert told.exit_code == 0, told.output
     assert rules[0].answers_to(asked)
@@ -773,7 +773,7 @@ def test_the_page_has_no_way_in_and_none_out() -> None:
 
 
 def test_the_page_shows_control_characters_as_the_terminal_does() -> None:
-    from kb.render import CONTROL
+    from kb.text import CONTROL
 
     parts = page.files()["/parts.js"].body.decode("utf-8")
     (rule,) = re.findall(r"const CONTROL = /(.+)/gu;", parts)

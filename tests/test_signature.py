@@ -1,4 +1,4 @@
-"""kb.signature: pasted texts and what identifies them, as a table in cases/signatures.json; hostile ones; time."""
+"""kb.logs.read: pasted texts and what identifies them, as a table in cases/signatures.json; hostile ones; time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import QueryError
-from kb.signature import MAX_LINE_CHARS, MAX_QUERY_CHARS, MAX_SIGNATURES, codes, contradicts, mask, read, strip_prefix
+from kb.logs.read import MAX_LINE_CHARS, MAX_QUERY_CHARS, MAX_SIGNATURES, codes, contradicts, mask, read, strip_prefix
 
 CASES = json.loads((Path(__file__).parent / "cases" / "signatures.json").read_text("utf-8"))
 POP = "IndexError: pop from an empty deque"

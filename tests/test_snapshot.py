@@ -1,4 +1,4 @@
-"""kb.snapshot and what lies on it: a reader sees a whole snapshot or an error that names the file, never a mixture."""
+"""kb.index.snapshot and what lies on it: a reader sees a whole snapshot or an error that names the file, never a mixture."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ import pytest
 from conftest import FakeEncoder, Write, article, running
 
 import kb
-from kb import snapshot
-from kb.build import build
-from kb.check import check_index
+from kb.base import KnowledgeBase
 from kb.errors import IndexBusy, IndexCorrupt, IndexMissing, IndexWriteFailed, KbError
-from kb.search import KnowledgeBase
-from kb.store_faiss import FaissStore
+from kb.index import snapshot
+from kb.index.build import build
+from kb.index.faiss import FaissStore
+from kb.index.fsck import check_index
 
 OLD = {"records.jsonl": b"old\n" * 500, "dense.safetensors": b"o" * 100, "articles.jsonl": b"the same\n"}
 NEW = {"records.jsonl": b"new!\n" * 500, "dense.safetensors": b"n" * 100, "articles.jsonl": b"the same\n"}
@@ -204,7 +204,7 @@ def test_files_are_synced_before_they_are_named_and_named_before_the_manifest(
 HOLD = """
 import sys, time
 from pathlib import Path
-from kb.snapshot import locked
+from kb.index.snapshot import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -855,7 +855,7 @@ def test_a_reader_starts_again_when_the_index_is_replaced_under_it(
 
     articles = tmp_path / "articles"
     monkeypatch.setattr(
-        "kb.build.store_faiss.FaissStore", lambda folder: (_ for _ in ()).throw(IndexMissing("not now"))
+        "kb.index.build.store_faiss.FaissStore", lambda folder: (_ for _ in ()).throw(IndexMissing("not now"))
     )
     with monkeypatch.context() as patch:
         patch.setattr(snapshot, "read_manifest", read_and_lose_the_race)
@@ -868,7 +868,7 @@ def test_open_and_search_run_no_code_from_data(index: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-import kb.search, kb.store_faiss, faiss, json, kb.errorlines
+import kb.base, kb.index.faiss, faiss, json, kb.logs.errors
 from conftest import FakeEncoder
 import numpy.random
 FakeEncoder().encode(["warm"], kind="query")
@@ -876,7 +876,7 @@ def forbid(event, arguments):
     if event in ("pickle.find_class", "marshal.loads", "marshal.load", "exec", "socket.connect", "subprocess.Popen"):
         raise SystemExit(f"{event} {arguments}")
 sys.addaudithook(forbid)
-with kb.search.KnowledgeBase.open(sys.argv[1], encoder=FakeEncoder()) as base:
+with kb.base.KnowledgeBase.open(sys.argv[1], encoder=FakeEncoder()) as base:
     assert base.search("boom at 7").hits
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}

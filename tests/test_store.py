@@ -1,4 +1,4 @@
-"""kb.arrays, kb.bm25, kb.store and kb.store_faiss against oracles: naive loops, bm25s, the safetensors package."""
+"""kb.arrays, kb.index.bm25, kb.index.store and kb.index.faiss against oracles: naive loops, bm25s, the safetensors package."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from conftest import FakeEncoder, Write, article, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kb import arrays, snapshot, store_faiss
+from kb import arrays
 from kb.arrays import Array
-from kb.bm25 import K1, B, Bag, bag, weigh
-from kb.build import build
+from kb.base import KnowledgeBase
 from kb.errors import IndexCorrupt, IndexMissing
-from kb.passages import VIEW_KINDS
+from kb.index import faiss as store_faiss
+from kb.index import snapshot
+from kb.index.bm25 import K1, B, Bag, bag, weigh
+from kb.index.build import build
+from kb.index.faiss import FaissStore
+from kb.index.passages import VIEW_KINDS
+from kb.index.store import Batch, rank
 from kb.records import IssueRecord, Lang, Source
-from kb.search import KnowledgeBase
-from kb.store import Batch, rank
-from kb.store_faiss import FaissStore
 
 DIM = 4
 
@@ -58,7 +60,7 @@ def store_of(folder: Path, groups: Sequence[Sequence[Sequence[float]]], **more: 
         view_rows=np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups]),
         view_kinds=np.array([kind_of(n) for group in groups for n in range(len(group))], np.int32),
         han={},
-        surprise=lambda terms: [20.0] * len(terms),
+        surprisal=lambda terms: [20.0] * len(terms),
         articles=[],
         manifest={"encoder": {"name": "fake", "dim": DIM, "probe": []}},
     )

@@ -1,4 +1,4 @@
-"""kb.text against jieba, against tables, and against time."""
+"""kb.text.tokens against jieba, against tables, and against time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from conftest import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kb import text as kb_text
 from kb.text import STOP_WORDS, Segmenter, clean, detect_lang, dictionary_for, tokenise
+from kb.text import tokens as kb_text
 
 CASES = Path(__file__).parent / "cases"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .lines import Line
+from kb.articles.lines import Line
 
 __all__ = ["Draft", "Part", "slice_of"]
 
@@ -30,7 +30,7 @@ class Draft:
     cause: list[Part] = field(default_factory=list)
     fix: list[Part] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    aliases: list[str] = field(default_factory=list)
     project: str | None = None
     own: bool = False
     """in our own form: nothing in it is guessed"""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..errorlines import error_lines, is_command, is_error_line, opens_with_error, quoted_errors
-from .draft import Part
-from .headings import looks_like_code
-from .lines import Line
+from kb.logs.errors import error_lines, is_command, is_error_line, opens_with_error, quoted_errors
+from kb.articles.draft import Part
+from kb.logs.errors import looks_like_code
+from kb.articles.lines import Line
 
 __all__ = ["errors_in"]
 

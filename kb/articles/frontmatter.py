@@ -14,7 +14,7 @@ from datetime import date
 
 import yaml
 
-from ..records import Remark
+from kb.records import Remark
 
 __all__ = ["FrontMatter", "is_draft", "peek", "read_front_matter"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .lines import Line
+from kb.articles.lines import Line
 
 __all__ = ["list_items"]
 

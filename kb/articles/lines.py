@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 
-from ..records import Remark
-from .simple import simple_kinds
+from kb.records import Remark
+from kb.articles.simple import simple_kinds
 
 __all__ = ["Line", "classify"]
 

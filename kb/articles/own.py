@@ -14,18 +14,33 @@ No guessing here: a section is what its heading says, and anything else becomes 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ..records import Remark
-from .draft import Draft, Part, slice_of
-from .items import list_items
-from .kinds import REMARK_KINDS
-from .labels import role_of
-from .lines import Line
-from .vocabulary import OWN_LABELS
+from kb.records import Remark
+from kb.articles.draft import Draft, Part, slice_of
+from kb.articles.items import list_items
+from kb.articles.kinds import REMARK_KINDS
+from kb.articles.lines import Line
 
-__all__ = ["read_own_form"]
+__all__ = ["OWN_LABELS", "read_own_form"]
+
+RoleOf = Callable[[str], str]
+"""the role that a heading has in the vocabulary of pages in other forms; empty when it has none"""
+
+# The labels of this project's own article form.
+OWN_LABELS = {
+    "symptom": "symptom",
+    "现象": "symptom",
+    "cause": "cause",
+    "原因": "cause",
+    "fix": "fix",
+    "解决方案": "fix",
+    "not to be confused with": "confusable",
+    "容易混淆": "confusable",
+    "asked as": "aliases",
+    "常见问法": "aliases",
+}
 
 _PROJECT = re.compile(
     r"^\s{0,3}(?:\*\*)?(?:Project|项目)(?:\*\*)?\s?[:：]\s?(?:\*\*)?\s?(\S[^\n]{0,80})", re.IGNORECASE
@@ -47,8 +62,11 @@ class _Node:
         self.own_role = OWN_LABELS.get(self.title.casefold().rstrip(":： "), "")
 
 
-def read_own_form(lines: Sequence[Line], *, titled: bool = False) -> tuple[str, list[Draft], list[Remark]] | None:
-    """Title, drafts and remarks; None when the article is in some other form. `titled`: the front matter names it."""
+def read_own_form(
+    lines: Sequence[Line], *, role_of: RoleOf, titled: bool = False
+) -> tuple[str, list[Draft], list[Remark]] | None:
+    """Title, drafts and remarks; None when the article is in some other form: `role_of` tells whether a heading is a
+    label there. `titled`: the front matter names the article."""
     tree = _tree(lines, titled=titled)
     if tree is None:
         return None
@@ -58,19 +76,19 @@ def read_own_form(lines: Sequence[Line], *, titled: bool = False) -> tuple[str, 
         if title is None:
             return None
         root = _Node(title, [], nodes)
-        drafts = [_draft(root, remarks)] if _is_issue(root) else []
+        drafts = [_draft(root, remarks, role_of)] if _is_issue(root, role_of) else []
         project = _project(intro)
         if drafts and project:
             drafts[0].project = project
     else:
         drafts = []
         for node in nodes:
-            if _is_issue(node):
-                drafts.append(_draft(node, remarks))
+            if _is_issue(node, role_of):
+                drafts.append(_draft(node, remarks, role_of))
             elif node.children or not role_of(node.title):
                 return None
             else:
-                _pass_over(node, remarks)
+                _pass_over(node, remarks, role_of)
     return (title.heading_text if title else "", drafts, remarks) if drafts else None
 
 
@@ -96,7 +114,7 @@ def _tree(lines: Sequence[Line], *, titled: bool) -> tuple[Line | None, list[Lin
     return (title, intro, nodes) if nodes and (title or titled) else None
 
 
-def _is_issue(node: _Node) -> bool:
+def _is_issue(node: _Node, role_of: RoleOf) -> bool:
     """A symptom under its own label, no label twice, and no label of another vocabulary beside it."""
     own = [child.own_role for child in node.children if child.own_role]
     others = {role_of(child.title) for child in node.children if not child.own_role}
@@ -109,7 +127,7 @@ def _project(lines: Sequence[Line]) -> str | None:
     return found[1].strip(" *`") if found else None
 
 
-def _draft(node: _Node, remarks: list[Remark]) -> Draft:
+def _draft(node: _Node, remarks: list[Remark], role_of: RoleOf) -> Draft:
     draft = Draft(title=node.title, first=node.heading.no, last=node.heading.no, own=True)
     draft.project = _project(node.body)
     loose = [line for line in node.body if line.kind != "blank" and not _PROJECT.fullmatch(line.text)]
@@ -120,24 +138,24 @@ def _draft(node: _Node, remarks: list[Remark]) -> Draft:
             part = Part(child.body)
             getattr(draft, role).append(part)
             draft.last = max([draft.last, child.heading.no, *(line.no for line in child.body if line.kind != "blank")])
-        elif role == "asked":
-            draft.asked = _askings(child.body)
+        elif role == "aliases":
+            draft.aliases = _aliases(child.body)
         else:
-            _pass_over(child, remarks, role)
+            _pass_over(child, remarks, role_of, role)
     return draft
 
 
-def _askings(lines: Sequence[Line]) -> list[str]:
+def _aliases(lines: Sequence[Line]) -> list[str]:
     """The items of a list, or each line that is none: how people put this problem, in words and one way a line."""
     _, items, _ = list_items(lines)
     texts = [" ".join(line.text.strip() for line in item) for item in items] or [line.text for line in lines]
     return [told for text in texts if (told := _BULLET.sub("", text).strip())]
 
 
-def _pass_over(node: _Node, remarks: list[Remark], role: str = "") -> None:
+def _pass_over(node: _Node, remarks: list[Remark], role_of: RoleOf, role: str = "") -> None:
     kind = role or role_of(node.title)
     kind = kind if kind in REMARK_KINDS else "unread"
     text = slice_of(node.body)
     remarks.append(Remark(node.heading.no, kind, f"{node.title}\n{text}" if text else node.title))
     for child in node.children:
-        _pass_over(child, remarks, role)
+        _pass_over(child, remarks, role_of, role)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from ..errors import ArticleError
-from ..records import Lang
+from kb.errors import ArticleError
+from kb.records import Lang
 
 __all__ = ["MAX_BYTES", "detect_lang", "filed_lang", "read_lines", "slug_of"]
 

@@ -26,8 +26,8 @@ from kb.cli.common import (
 from kb.errors import IndexMissing, QueryError
 
 if TYPE_CHECKING:
+    from kb.base import KnowledgeBase
     from kb.records import Lang
-    from kb.search import KnowledgeBase
 
 __all__ = ["projects", "search", "show"]
 

@@ -14,8 +14,8 @@ import click
 from kb.errors import KbError
 
 if TYPE_CHECKING:
-    from kb.render import Screen
-    from kb.search import KnowledgeBase
+    from kb.base import KnowledgeBase
+    from kb.cli.render import Screen
 
 __all__ = [
     "MAX_STDIN",
@@ -54,7 +54,7 @@ json_option: Option = click.option("--json", "as_json", is_flag=True, help="Prin
 def open_base(index: Path | None) -> KnowledgeBase:
     """The base that is meant. One that was found above the current folder answers only when the user trusts it: at a
     terminal they are asked, once."""
-    from kb.search import KnowledgeBase
+    from kb.base import KnowledgeBase
 
     warn_on_stderr()
     if index is None and not os.environ.get("KB_INDEX"):
@@ -65,8 +65,8 @@ def open_base(index: Path | None) -> KnowledgeBase:
 def _ask_for_trust() -> None:
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
         return
-    from kb.locate import undecided
-    from kb.trust import remember
+    from kb.index.locate import undecided
+    from kb.index.trust import remember
 
     found = undecided()
     if found is None:
@@ -87,13 +87,13 @@ def _is_terminal(stream: Any) -> bool:
 
 
 def screen() -> Screen:
-    from kb.render import Screen
+    from kb.cli.render import Screen
 
     return Screen(colour=sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def print_json(value: Any, indent: int | None = 1) -> None:
-    from kb.render import CONTROL
+    from kb.text import CONTROL
 
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     # JSON has an escape for what a terminal would obey, and for bytes of an argument that are no UTF-8.
@@ -102,7 +102,7 @@ def print_json(value: Any, indent: int | None = 1) -> None:
 
 
 def plain(text: str) -> str:
-    from kb.render import visible
+    from kb.text import visible
 
     return visible(text)
 

@@ -101,7 +101,7 @@ def pages(
       kb import pages faq.html --project vLLM
     """
     gc.enable()
-    from kb.build import read_article
+    from kb.articles.folder import read_article
     from kb.importers import find_pages, page_draft
 
     def drafts() -> Iterator[Draft | ArticleError]:
@@ -119,7 +119,7 @@ def _keep(
 ) -> None:
     """`left`: how many were left out before."""
     from kb.importers import Shelf, keep
-    from kb.locate import own_articles
+    from kb.index.locate import own_articles
 
     shelf = Shelf(articles or own_articles() or Path("articles"))
     new = old = 0

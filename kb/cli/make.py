@@ -59,9 +59,9 @@ def build(
     """
     gc.enable()
     warn_on_stderr()
-    from kb.build import BuildFailed
-    from kb.build import build as build_index
-    from kb.locate import mark, stamp
+    from kb.index.build import BuildFailed
+    from kb.index.build import build as build_index
+    from kb.index.locate import mark, stamp
 
     articles = articles or _own_articles()
     named = os.environ.get("KB_INDEX")
@@ -122,8 +122,8 @@ def parse(path: Path, explain: bool, as_json: bool) -> None:
       kb parse scraped.txt --json
       kb parse scraped.txt --explain
     """
-    from kb.articles import parse as parse_article
-    from kb.build import read_article
+    from kb.articles.folder import read_article
+    from kb.scraped import parse as parse_article
 
     if str(path) == "-":
         article = parse_article(sys.stdin.buffer.read(MAX_STDIN), path="stdin.md")
@@ -162,8 +162,8 @@ def new(slug: str, project: str | None, articles: Path | None) -> None:
     A file that is there is never overwritten. `kb check` finds what was left to write.
     """
     warn_on_stderr()
-    from kb.locate import own_articles
-    from kb.scaffold import is_slug, scaffold
+    from kb.articles.scaffold import is_slug, scaffold
+    from kb.index.locate import own_articles
 
     if not is_slug(slug):
         raise click.BadParameter(
@@ -196,9 +196,9 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
     """
     gc.enable()
     warn_on_stderr()
-    from kb.check import check_index
-    from kb.locate import locate, own_articles
-    from kb.review import WAITS, review
+    from kb.index.fsck import check_index
+    from kb.index.locate import locate, own_articles
+    from kb.review.lint import WAITS, review
 
     folder = articles or (None if index else own_articles())
     if stats:
@@ -226,7 +226,7 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
 
 
 def _print_stats(folder: Path | None, as_json: bool) -> None:
-    from kb.review import tally
+    from kb.review.lint import tally
 
     if folder is None:
         raise IndexMissing("there are no articles here", path=Path.cwd(), hint="kb check --stats --articles DIR")
@@ -262,8 +262,8 @@ def trust(folder: Path | None, revoke: bool) -> None:
     A knowledge base holds commands. One that came with a folder (a cloned repository, a shared disk) is used only when
     you have said so here, have built it yourself, or name it with --index.
     """
-    from kb.locate import nearest_base
-    from kb.trust import remember, why_not_ours
+    from kb.index.locate import nearest_base
+    from kb.index.trust import remember, why_not_ours
 
     found = nearest_base(folder)
     if found is None or (folder is not None and found != folder.resolve()):
@@ -277,7 +277,7 @@ def trust(folder: Path | None, revoke: bool) -> None:
 def _trust_what_was_built(index: Path, articles: Path) -> None:
     """Whoever builds a base where kb looks for one has decided about it."""
     from kb.errors import IndexWriteFailed
-    from kb.trust import decision, remember
+    from kb.index.trust import decision, remember
 
     folder = index.resolve().parent
     if index.name == "index" and articles.resolve().parent == folder and decision(folder) is None:
@@ -308,7 +308,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _own_articles() -> Path:
-    from kb.locate import own_articles
+    from kb.index.locate import own_articles
 
     found = own_articles()
     if found is None:

@@ -12,7 +12,7 @@ from kb.cli.common import echo, index_option
 __all__ = ["mcp"]
 
 _PORT = 8766
-_SKILL = Path(__file__).parent.parent / "skill" / "SKILL.md"
+_SKILL = Path(__file__).parents[1] / "serve" / "skill" / "SKILL.md"
 
 
 @click.command()
@@ -35,7 +35,7 @@ def mcp(http: bool, port: int, skill: bool, index: Path | None) -> None:
         return
     gc.enable()
     try:
-        from kb.mcp_server import make_server, serve_http, serve_stdio
+        from kb.serve.mcp import make_server, serve_http, serve_stdio
 
         server = make_server(index)
     except ImportError:

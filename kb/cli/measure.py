@@ -153,7 +153,7 @@ def _name(file: Path) -> str:
 
 
 def _draw(found: Evaluation, path: Path) -> None:
-    from kb.plot import draw
+    from kb.evaluate.plot import draw
 
     try:
         draw(found, path)

@@ -54,8 +54,8 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     try:
-        from kb.server import Rules, create_app
-        from kb.server import serve as listen
+        from kb.serve import Rules, create_app
+        from kb.serve import serve as listen
     except ModuleNotFoundError:
         raise click.UsageError('kb serve needs the extra of that name: pip install "kb-issues[serve]"') from None
 

@@ -19,10 +19,10 @@ from kb.cli.common import complain, echo, index_option, json_option, open_base, 
 from kb.errors import IndexWriteFailed, KbError, QueryError
 
 if TYPE_CHECKING:
+    from kb.base import KnowledgeBase
     from kb.records import IssueRecord, Lang
     from kb.run import Outcome
     from kb.scan import Finding, Scan, ScanReport
-    from kb.search import KnowledgeBase
 
 __all__ = ["run", "scan"]
 
@@ -332,7 +332,7 @@ def _ended(outcome: Outcome) -> str:
 
 
 def _tell(outcome: Outcome, found: dict[str, Any]) -> None:
-    from kb.render import Screen
+    from kb.cli.render import Screen
 
     if sys.stderr is None:
         return

@@ -15,7 +15,7 @@ from typing import Literal, Protocol, runtime_checkable
 from kb.arrays import Array
 from kb.errors import EncoderUnavailable
 
-__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "refuse_folder", "surprise"]
+__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "refuse_folder", "surprisal"]
 
 DEFAULT = "kb-static"
 """the encoder that travels inside the package"""
@@ -86,13 +86,13 @@ def probe(encoder: Encoder) -> Array:
     return vectors + 0.0  # no negative zero: it would be written otherwise than it is read
 
 
-def surprise(words: Iterable[str]) -> list[float]:
+def surprisal(words: Iterable[str]) -> list[float]:
     """How rare each word is in technical text (-ln p), by the shipped model's vocabulary whatever encoder is in use: a
     small base cannot tell by itself that `object` says less than `deque`."""
     from kb.encoders.unigram import UnigramTokenizer
 
     vocabulary = UnigramTokenizer(_MODEL)
-    return [vocabulary.surprise(word) for word in words]
+    return [vocabulary.surprisal(word) for word in words]
 
 
 def _is_static(folder: Path) -> bool:

@@ -64,7 +64,7 @@ class UnigramTokenizer:
             ids += known
         return ids
 
-    def surprise(self, word: str) -> float:
+    def surprisal(self, word: str) -> float:
         """How rare the word is in technical text: the mean of -ln p over its pieces, about 3 ("the") to 18."""
         ids = self.encode(word) or [self._unknown]
         return -sum(self._scores[i] if i != self._unknown else self._unknown_score for i in ids) / len(ids)

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kb import ranking
 from kb.errors import QueryError
 from kb.evaluate.figures import DEPTH, METRICS, Judged, Known, Summary, calibrate, judge, slug_of, summarise, wilson
 from kb.evaluate.questions import Question, read_questions
+from kb.search import ranking
 
 if TYPE_CHECKING:
-    from kb.build import Progress
+    from kb.base import KnowledgeBase
+    from kb.index.build import Progress
     from kb.records import Lang, SearchResult
-    from kb.search import KnowledgeBase
 
 __all__ = [
     "DEPTH",

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from kb.guard import PATIENCE_S, Guard, Ration
+from kb.hooks.guard import PATIENCE_S, Guard, Ration
 
 if TYPE_CHECKING:
     from kb.records import Lang, SearchResult

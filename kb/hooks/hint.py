@@ -6,8 +6,8 @@ import re
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from kb.guard import MAX_TEXT, clip
-from kb.render import visible
+from kb.hooks.guard import MAX_TEXT, clip
+from kb.text import visible
 
 if TYPE_CHECKING:
     from kb.records import Hit, Lang

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kb.guard import Guard, note
+from kb.hooks.guard import Guard, note
 from kb.hooks.hint import hint, is_failure, question
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
 def _magic(line: str, cell: str | None = None) -> None:
     """The known issue behind an error line, a pasted log, or (with nothing) the last exception."""
+    from kb.base import KnowledgeBase
+    from kb.cli.render import Screen
     from kb.errors import KbError
-    from kb.render import Screen
-    from kb.search import KnowledgeBase
 
     text = "\n".join(part for part in (line, cell) if part and part.strip())
     last = getattr(sys, "last_value", None)

@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
-from kb.guard import PATIENCE_S, Guard, Ration, clip
+from kb.hooks.guard import PATIENCE_S, Guard, Ration, clip
 
 if TYPE_CHECKING:
     from kb.records import Lang

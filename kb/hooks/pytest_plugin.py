@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 class _Explainer:
     def __init__(self) -> None:
-        from kb.guard import Guard, pinned
+        from kb.hooks.guard import Guard, pinned
 
         self._index = (
             pinned()
@@ -54,7 +54,7 @@ class _Explainer:
             if text:
                 report.sections.append((TITLE, text))
         except Exception as error:
-            from kb.guard import note
+            from kb.hooks.guard import note
 
             note("no hint", error)
 
@@ -79,7 +79,7 @@ class _Explainer:
 
 def _question(report: pytest.TestReport | pytest.CollectReport) -> str:
     """What the traceback says of the exceptions, without the source around them."""
-    from kb.guard import clip
+    from kb.hooks.guard import clip
 
     lines = clip(report.longreprtext).splitlines()
     said = [line[1:].strip() for line in lines if line.startswith("E  ")]

@@ -9,11 +9,11 @@ What a draft says is what its source says: nothing is summed up, and what the so
 
 from __future__ import annotations
 
-from .form import Draft, Told, compose
-from .github import read_threads
-from .keep import Kept, Shelf, keep
-from .pages import find_pages, page_draft
-from .thread import thread_draft
+from kb.importers.form import Draft, Told, compose
+from kb.importers.github import read_threads
+from kb.importers.keep import Kept, Shelf, keep
+from kb.importers.pages import find_pages, page_draft
+from kb.importers.thread import thread_draft
 
 __all__ = [
     "Draft",

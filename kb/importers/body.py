@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kb.articles.labels import role_of
-from kb.errorlines import is_error_line
 from kb.importers.mask import mask, tidy
+from kb.logs.errors import is_error_line
+from kb.scraped.labels import role_of
 
 __all__ = ["Body", "read_body"]
 

@@ -11,11 +11,11 @@ import json
 import re
 from dataclasses import dataclass
 
-from kb.articles import parse
-from kb.articles.vocabulary import OWN_LABELS
+from kb.articles.own import OWN_LABELS
 from kb.errors import ArticleError
 from kb.importers.mask import mask, tidy
 from kb.records import Article, Lang
+from kb.scraped import parse
 
 __all__ = ["Draft", "Told", "compose", "contained", "fenced", "one_line", "slug_from"]
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kb.articles.folder import read_article, read_articles
 from kb.articles.frontmatter import peek
-from kb.build import read_article, read_articles
+from kb.articles.scaffold import PLACEHOLDER, is_slug, write_new
 from kb.errors import ArticleError
 from kb.importers.form import Draft, compose
-from kb.scaffold import PLACEHOLDER, is_slug, write_new
 
 __all__ = ["Kept", "Shelf", "keep"]
 

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kb.articles import MAX_BYTES, parse
+from kb.articles import MAX_BYTES
 from kb.errors import ArticleError
 from kb.importers.form import Draft, Told, fenced, slug_from
 from kb.importers.web import Page, decoded, read_html
 from kb.records import IssueRecord
+from kb.scraped import parse
 
 __all__ = ["find_pages", "page_draft"]
 
@@ -110,4 +111,4 @@ def _told(record: IssueRecord, project: str | None) -> Told:
     """An error line that its symptom does not show stands above it."""
     lost = [line for line in record.errors if line not in record.symptom and line not in record.title]
     symptom = "\n\n".join([*([fenced("\n".join(lost))] if lost else []), *([record.symptom] if record.symptom else [])])
-    return Told(record.title, symptom, record.cause, record.fix, record.asked, project)
+    return Told(record.title, symptom, record.cause, record.fix, record.aliases, project)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
-from kb.articles.products import PRODUCT_OF
 from kb.articles.source import detect_lang
 from kb.errors import QueryError
 from kb.importers.body import Body, read_body
 from kb.importers.form import Draft, Told, fenced, slug_from
 from kb.importers.github import Comment, Thread
 from kb.importers.mask import mask
-from kb.signature import read
+from kb.logs.read import read
+from kb.scraped.products import PRODUCT_OF
 
 __all__ = ["accepted_fix", "thread_draft"]
 

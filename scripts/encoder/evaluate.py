@@ -33,13 +33,13 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import numpy as np
 
-from kb.articles import parse
-from kb.build import read_articles
+from kb.articles.folder import read_articles
 from kb.encoders import Encoder, Kind, open_encoder
-from kb.evidence import question_views
-from kb.passages import lexical_text, views
+from kb.index.passages import lexical_text, views
+from kb.logs.read import read
 from kb.records import IssueRecord
-from kb.signature import read
+from kb.scraped import parse
+from kb.search.features import question_views
 from kb.text import Segmenter, clean, dictionary_for, tokenise
 
 ROOT = Path(__file__).parents[2]
@@ -117,7 +117,9 @@ def issues(
     scores: Scores, records: list[IssueRecord], questions: list[dict[str, str]], *, whole: bool
 ) -> tuple[float, float]:
     """recall@1 and @5 over the issues of `records`; an issue is as near as the nearest of its views."""
-    plain = [replace(r, asked=()) for r in records]  # what the article tells: the encoder is measured, not its readers
+    plain = [
+        replace(r, aliases=()) for r in records
+    ]  # what the article tells: the encoder is measured, not its readers
     texts = [[lexical_text(r)] if whole else [text for _, text in views(r)] for r in plain]
     owner = np.array([n for n, group in enumerate(texts) for _ in group])
     asked = [[q["query"]] if whole else question_views(read(q["query"])) for q in questions]

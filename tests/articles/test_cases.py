@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kb.articles import REMARK_KINDS, parse
+from kb.scraped import REMARK_KINDS, parse
 from kb.records import IssueRecord
 
 CASES = Path(__file__).parent / "cases"

@@ -10,8 +10,8 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kb.articles import parse
-from kb.articles.labels import role_of
+from kb.scraped import parse
+from kb.scraped.labels import role_of
 from kb.records import Article
 
 TAIL = "\n\n## Later heading\n\n### Symptom\n\nIt fails late.\n\n### Fix\n\nRestart it.\n"

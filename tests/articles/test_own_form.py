@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.articles import parse
+from kb.scraped import parse
 
 ENGLISH = """---
 project: Example
@@ -183,7 +183,7 @@ def test_how_people_ask_is_a_list_of_its_own(section: str, asked: tuple[str, ...
     text = ENGLISH.replace("## The port is taken", f"{section}\n## The port is taken")
     article = parse(text.encode(), path="en/startup.md")
     plain = parse(ENGLISH.encode(), path="en/startup.md")
-    assert [record.asked for record in article.records] == [asked, ()]
+    assert [record.aliases for record in article.records] == [asked, ()]
     assert [(one.symptom, one.cause, one.fix) for one in article.records] == [
         (one.symptom, one.cause, one.fix) for one in plain.records
     ]

@@ -1,0 +1,256 @@
+"""Here is a folder of articles; give me its index. Only what changed since the last one is parsed and encoded.
+
+The index depends on the articles' bytes alone, neither on the order of reading nor on what an earlier index held:
+adding, editing, renaming and deleting gives to the byte what a build from nothing gives (with the default encoder; a
+transformer's last bits depend on its batches).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+import kb
+from kb.arrays import Array
+from kb.articles import is_draft
+from kb.articles.folder import Skipped, list_articles, read_article
+from kb.articles.scaffold import PLACEHOLDER
+from kb.encoders import Encoder, open_encoder, surprisal
+from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
+from kb.index import faiss as store_faiss
+from kb.index import snapshot
+from kb.index.bm25 import Bag, bag
+from kb.index.encoded import identity
+from kb.index.locate import READS_ARTICLES
+from kb.index.passages import lexical_text, views
+from kb.index.store import Batch
+from kb.records import Article, IssueRecord
+from kb.scraped import parse
+from kb.text import Segmenter, clean, dictionary_for, tokenise
+
+__all__ = ["BuildFailed", "BuildReport", "Progress", "build", "code"]
+
+_ENCODE_TEXTS = 512  # texts between two movements of the progress bar
+
+Progress = Callable[[str, int, int], None]
+"""stage ("parse" or "encode"), how many are done, of how many"""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    snapshot: str
+    articles: int
+    issues: int
+    records: int
+    parsed: int
+    """articles that were new or changed; the others were taken over"""
+    removed: int
+    skipped: tuple[Skipped, ...]
+    bad: tuple[ArticleError, ...]
+    """articles that cannot be read; empty unless `keep_going`"""
+    without_records: tuple[str, ...]
+    """articles in which no issue was found"""
+    drafts: tuple[str, ...]
+    """articles left out because their front matter says `status: draft`"""
+    took_s: float
+
+
+class BuildFailed(ArticleError):
+    """Some articles cannot be read; all of them stand in `bad`. The old index is untouched."""
+
+    def __init__(self, bad: Sequence[ArticleError], folder: Path) -> None:
+        super().__init__(
+            f"{len(bad)} article{'s' * (len(bad) > 1)} cannot be read; the index is as it was",
+            path=folder,
+            hint="mend them, or build without them: kb build --keep-going",
+        )
+        self.bad: tuple[ArticleError, ...] = tuple(bad)
+
+
+@dataclass
+class _Part:
+    """What one article contributes."""
+
+    records: Sequence[IssueRecord] = ()
+    bags: Sequence[Bag] = ()
+    views: list[tuple[Array, Array]] = field(default_factory=list)
+    """for each record (views, dim) float32, and of which kind each is"""
+
+
+def build(
+    articles: Path,
+    index: Path,
+    *,
+    encoder: Encoder | str | None = None,
+    keep_going: bool = False,
+    drafts: bool = False,
+    progress: Progress | None = None,
+) -> BuildReport:
+    """Publishes an index of the articles below `articles` in the folder `index`, without `drafts` unless asked for, be
+    it that they say so or that something is left to write in them.
+
+    Raises BuildFailed naming every article that cannot be read (unless `keep_going`), IndexBusy, IndexWriteFailed,
+    EncoderUnavailable. Whatever is raised, the old index stays as it was.
+    """
+    started = time.perf_counter()
+    paths, skipped = list_articles(articles)
+    engine = open_encoder(encoder) if encoder is None or isinstance(encoder, str) else encoder
+    with snapshot.locked(index):
+        old = _old_parts(index, engine)
+        parts: dict[str, _Part] = {}
+        shas: dict[str, str] = {}
+        fresh: list[Article] = []
+        bad: list[ArticleError] = []
+        left: list[str] = []
+        left_open: list[Skipped] = []
+        for number, path in enumerate(paths):
+            try:
+                data = read_article(articles, path)
+                shas[path] = hashlib.sha256(data).hexdigest()
+                if not drafts and is_draft(data):
+                    left.append(path)
+                elif not drafts and (unwritten := PLACEHOLDER.search(data.decode("utf-8", "replace"))):
+                    left_open.append(Skipped(path, f"{unwritten[0]} is left to write; kb check finds all of it"))
+                elif path in old.parts and old.shas[path] == shas[path]:
+                    parts[path] = old.parts[path]
+                else:
+                    fresh.append(parse(data, path=path))
+            except ArticleError as error:
+                bad.append(error)
+            if progress:
+                progress("parse", number + 1, len(paths))
+        parts.update(_contributions(fresh, engine, progress))
+        unreadable = {one.path for one in bad}
+        for twin in _duplicates(parts):
+            bad.append(twin)
+            unreadable.add(twin.path)
+        if bad and not keep_going:
+            raise BuildFailed(bad, articles)
+        kept = [path for path in sorted(parts) if path not in unreadable]
+        han = {**old.han, **dictionary_for(_text(record) for article in fresh for record in article.records)}
+        batch = _batch([(path, shas[path], parts[path]) for path in kept], articles.resolve().name, han, engine)
+        identity = store_faiss.publish(index, batch)
+    return BuildReport(
+        snapshot=identity,
+        articles=len(kept),
+        issues=len({record.issue for record in batch.records}),
+        records=len(batch.records),
+        parsed=len(fresh),
+        removed=len(set(old.shas) - (set(paths) - set(left) - {one.path for one in left_open})),
+        skipped=(*skipped, *left_open),
+        bad=tuple(bad),
+        without_records=tuple(path for path in kept if not parts[path].records),
+        drafts=tuple(left),
+        took_s=time.perf_counter() - started,
+    )
+
+
+@dataclass
+class _Old:
+    parts: dict[str, _Part] = field(default_factory=dict)
+    shas: dict[str, str] = field(default_factory=dict)
+    han: dict[str, float] = field(default_factory=dict)
+
+
+def _old_parts(index: Path, encoder: Encoder) -> _Old:
+    """What the present index holds, by article; nothing when there is none, or another program or encoder made it."""
+    old = _Old()
+    try:
+        store = store_faiss.FaissStore(index)
+        if store.manifest.get("code") != code() or store.manifest.get("encoder") != identity(encoder):
+            return old
+        records, bags, all_views, view_rows, view_kinds, old.han = store.batch()
+        bounds = np.searchsorted(view_rows, np.arange(len(records) + 1)).tolist()
+        row = 0
+        for path, sha, count in store.articles():
+            rows = range(row, row + count)
+            spans = [slice(bounds[r], bounds[r + 1]) for r in rows]
+            views_of = [(all_views[span], view_kinds[span]) for span in spans]
+            old.parts[path] = _Part(records[row : row + count], bags[row : row + count], views_of)
+            old.shas[path] = sha
+            row += count
+    except (IndexMissing, IndexCorrupt, FileNotFoundError):
+        return _Old()  # derived data: built anew from the articles
+    return old
+
+
+def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progress | None) -> dict[str, _Part]:
+    records = [record for article in fresh for record in article.records]
+    segmenter = Segmenter(dictionary_for(map(_text, records)))
+    texts = [views(record) for record in records]
+    flat = [text for group in texts for _, text in group]
+    kinds = np.fromiter((kind for group in texts for kind, _ in group), np.int32, len(flat))
+    chunks: list[Array] = []
+    for at in range(0, len(flat), _ENCODE_TEXTS):
+        chunks.append(encoder.encode(flat[at : at + _ENCODE_TEXTS], kind="passage"))
+        if progress:
+            progress("encode", min(at + _ENCODE_TEXTS, len(flat)), len(flat))
+    vectors = np.concatenate(chunks) if chunks else np.zeros((0, encoder.dim), np.float32)
+    if not np.isfinite(vectors).all():
+        raise KbError(f"the encoder {encoder.name} made vectors that are no numbers", hint="choose another --encoder")
+    ends = np.cumsum([len(group) for group in texts]).tolist()
+    parts: dict[str, _Part] = {}
+    row = 0
+    for article in fresh:
+        rows = range(row, row + len(article.records))
+        spans = [slice(ends[r] - len(texts[r]), ends[r]) for r in rows]
+        parts[article.path] = _Part(
+            article.records,
+            [bag(tokenise(_text(record), segmenter)) for record in article.records],
+            [(vectors[span], kinds[span]) for span in spans],
+        )
+        row += len(article.records)
+    return parts
+
+
+def _text(record: IssueRecord) -> str:
+    return clean(lexical_text(record))
+
+
+def _duplicates(parts: dict[str, _Part]) -> Iterator[ArticleError]:
+    """Two articles may not tell the same issue in the same language; ids are compared without regard to case."""
+    seen: dict[str, str] = {}
+    for path in sorted(parts):
+        for record in parts[path].records:
+            first = seen.setdefault(record.id.casefold(), path)
+            if first != path:
+                yield ArticleError(
+                    f"{record.id} is told by {first} already", path=path, hint="rename one of the two files"
+                )
+                break
+
+
+def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, float], encoder: Encoder) -> Batch:
+    records = [record for _, _, part in kept for record in part.records]
+    groups = [group for _, _, part in kept for group in part.views]
+    return Batch(
+        records=records,
+        bags=[one for _, _, part in kept for one in part.bags],
+        views=np.concatenate([vectors for vectors, _ in groups] or [np.zeros((0, encoder.dim), np.float32)]),
+        view_rows=np.repeat(np.arange(len(records), dtype=np.int32), [len(kinds) for _, kinds in groups]),
+        view_kinds=np.concatenate([kinds for _, kinds in groups] or [np.zeros(0, np.int32)]),
+        han=han,
+        surprisal=surprisal,
+        articles=[(path, sha, len(part.records)) for path, sha, part in kept],
+        manifest={"kb": kb.__version__, "code": code(), "encoder": identity(encoder), "folder": folder},
+    )
+
+
+@lru_cache(maxsize=1)
+def code() -> str:
+    """Which program turns articles into an index: the digest of its sources and of the versions of what it reads with.
+    Another program builds from nothing."""
+    root = Path(kb.__file__).parent
+    rooms = [file for room in READS_ARTICLES for file in sorted((root / room).glob("*.py"))]
+    files = [root / "arrays.py", root / "records.py", *rooms]
+    digest = hashlib.sha256(repr([(name, version(name)) for name in ("jieba", "markdown-it-py", "pyyaml")]).encode())
+    for file in files:
+        digest.update(file.read_bytes() if file.exists() else kb.__version__.encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,56 @@
+"""Here are articles without an index of their own; give me a folder that holds one, made in the user's cache if need
+be."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from kb.errors import IndexBusy, IndexWriteFailed
+from kb.index.build import BuildReport, build
+from kb.index.locate import Location, is_fresh, mark, stamp
+
+__all__ = ["renewed"]
+
+_log = logging.getLogger("kb")
+_PATIENCE_S = 20.0  # for another process that is making the same index
+
+
+@contextlib.contextmanager
+def renewed(place: Location) -> Iterator[Path]:
+    """The folder of an index of `place.articles` as they are now. It is a temporary one where the cache cannot be
+    written. Articles that cannot be read are left out and logged."""
+    articles, folder = place.articles, place.index
+    assert articles is not None
+    deadline = time.monotonic() + _PATIENCE_S
+    busy = True
+    while busy:
+        try:
+            _renew(articles, folder)
+            busy = False
+        except IndexBusy:  # and if the other one dies, its work is ours
+            time.sleep(0.05)
+            busy = not is_fresh(place) and time.monotonic() < deadline
+            if not busy and not is_fresh(place):
+                _log.warning("%s: another process is still making this index; answering from its last state", folder)
+        except IndexWriteFailed as error:
+            _log.warning("%s; this index will not be kept", error)
+            with tempfile.TemporaryDirectory(prefix="kb-", ignore_cleanup_errors=True) as temporary:
+                _renew(articles, Path(temporary))
+                yield Path(temporary)
+            return
+    yield folder
+
+
+def _renew(articles: Path, folder: Path) -> BuildReport:
+    found = stamp(articles, program=True)  # taken first: what changes while the build runs is built again next time
+    report = build(articles, folder, keep_going=True)
+    for error in report.bad:
+        _log.warning("left out: %s", error)
+    mark(folder, found)
+    _log.warning("indexed %d issues from %s in %.1f s (kept in %s)", report.issues, articles, report.took_s, folder)
+    return report

@@ -1,0 +1,82 @@
+"""Here is what was made of an index, and how to make it anew; give me what belongs to the newest whole snapshot.
+
+A server lives for weeks while `kb build` publishes beside it. Once a second at most, whoever asks next looks at the
+manifest's file; when it is another one, the asker opens the new snapshot, and all others go on with what they have.
+What was begun on the old one ends on it. An index that cannot be opened leaves the old one in service.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from kb.index.snapshot import MANIFEST
+
+__all__ = ["Follower", "seen"]
+
+LOOK_EVERY_S = 1.0
+TRY_AGAIN_S = 10.0  # a broken index is read to its end each time, to find that it is still broken
+
+T = TypeVar("T")
+
+
+def seen(folder: Path) -> tuple[int, int, int] | None:
+    """Changes with every manifest that is renamed into its place; None when there is none."""
+    try:
+        found = os.stat(folder / MANIFEST)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+class Follower(Generic[T]):
+    """Safe between threads; never waits for another one."""
+
+    def __init__(self, value: T, folder: Path, state: tuple[int, int, int] | None, renew: Callable[[], T]) -> None:
+        """`state`: what `seen` said before `value` was made. `renew` makes it anew, or raises."""
+        self._value, self._folder, self._state, self._renew = value, folder, state, renew
+        self._lock, self._pid = threading.Lock(), os.getpid()
+        self._look_at = time.monotonic() + LOOK_EVERY_S
+        self._complaint = ""
+
+    @property
+    def newest(self) -> T:
+        if time.monotonic() >= self._look_at:
+            if self._pid != os.getpid():  # a thread that was looking is not in the child, and would hold it for ever
+                self._lock, self._pid = threading.Lock(), os.getpid()
+            lock = self._lock
+            if lock.acquire(blocking=False):
+                try:
+                    self._look()
+                finally:
+                    lock.release()
+        return self._value
+
+    def _look(self) -> None:
+        # Set before the work: a slow renewal is not begun again by the next to come.
+        self._look_at = time.monotonic() + LOOK_EVERY_S
+        state = seen(self._folder)
+        if state == self._state:
+            self._complaint = ""
+        elif state is None:
+            self._complain(f"{self._folder}: the index has gone")
+        else:
+            try:
+                self._value = self._renew()
+            except Exception as error:
+                self._complain(str(error))
+                self._look_at = time.monotonic() + TRY_AGAIN_S
+            else:
+                self._state, self._complaint = state, ""
+
+    def _complain(self, message: str) -> None:
+        """Once, not every second."""
+        if message != self._complaint:
+            import logging  # late: a start has no use for it
+
+            self._complaint = message
+            logging.getLogger("kb").warning("%s; answering from the last good snapshot", message)

@@ -1,0 +1,237 @@
+"""Here is where somebody stands; give me the knowledge base that is meant.
+
+An index named outright comes first, then `KB_INDEX`, then the nearest folder at or above this one with an `index/` or
+`articles/` of its own, and at last the articles that travel inside the package. Articles without an index beside them
+get one in the user's cache, so that asking a question never writes into anybody's folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import kb
+from kb.errors import IndexMissing
+from kb.index import trust
+from kb.index.snapshot import MANIFEST, write
+
+__all__ = [
+    "Location",
+    "bundled_articles",
+    "cache_folder",
+    "is_fresh",
+    "locate",
+    "mark",
+    "nearest_base",
+    "own_articles",
+    "stamp",
+    "undecided",
+]
+
+STAMP = ".stamp"
+"""the file beside an index that says which state of the articles it was made from; no part of the index itself"""
+
+
+READS_ARTICLES = ("text", "logs", "articles", "scraped", "encoders", "index", "model")
+"""the rooms of this package that decide what an index of the same articles holds"""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    index: Path
+    articles: Path | None
+    """the articles it is made from, where that is known"""
+    kept_fresh: bool
+    """the index lies in the cache, and is made anew when the articles' stamp changes"""
+    named: bool = False
+    """the user named this index, by an argument or KB_INDEX; otherwise kb found it"""
+    bundled: bool = False
+    """the base that travels with kb"""
+
+
+def locate(index: str | Path | None = None, start: Path | None = None) -> Location:
+    """The base for `index`, or the one that is meant in the folder `start` (the current one).
+
+    A base that is found and not named counts only when it is the user's own and trusted (`kb.index.trust`).
+    """
+    named = index if index is not None else os.environ.get("KB_INDEX") or None
+    if named is not None:
+        folder = Path(named)
+        if not _is_file(folder / MANIFEST) and _is_file(folder / "index" / MANIFEST):
+            folder = folder / "index"
+        return Location(folder, None, False, named=True)
+    for folder, has_index, has_articles in _bases(start):
+        if not _may_answer(folder):
+            continue
+        articles = folder / "articles" if has_articles else None
+        if has_index:
+            return Location(folder / "index", articles, False)
+        if articles:
+            return _cached(articles)
+    return _cached(bundled_articles())
+
+
+def undecided(start: Path | None = None) -> Path | None:
+    """The nearest folder at or above `start` with a base of the user's own that they have not decided about yet; None
+    when a trusted base comes first, or there is none."""
+    for folder, _, _ in _bases(start):
+        if not _is_bundled(folder / "articles") and not trust.why_not_ours(folder):
+            decided = trust.decision(folder)
+            if decided:
+                return None
+            if decided is None:
+                return folder
+    return None
+
+
+def nearest_base(start: Path | None = None) -> Path | None:
+    """The nearest folder at or above `start` with an `articles/` or `index/`, whoever owns it."""
+    return next((folder for folder, _, _ in _bases(start)), None)
+
+
+def own_articles(start: Path | None = None) -> Path | None:
+    """The nearest `articles/` of the user's own at or above `start`: what `kb build` and `kb check` work on when
+    nothing is named."""
+    for folder, _, has_articles in _bases(start):
+        if has_articles and _is_ours(folder):
+            return folder / "articles"
+    return None
+
+
+def bundled_articles() -> Path:
+    """The articles inside the package; in a source checkout, the checkout's own."""
+    package = Path(kb.__file__).parent
+    for folder in (package / "bundled" / "articles", package.parent / "articles"):
+        if folder.is_dir():
+            return folder
+    raise IndexMissing(
+        "this installation carries no articles", path=package, hint="name an index: kb search --index DIR"
+    )
+
+
+def cache_folder() -> Path:
+    """Where the user's caches lie on this system, for kb."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = str(Path.home() / "Library" / "Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "kb-issues"
+
+
+def stamp(articles: Path, *, program: bool = False) -> str:
+    """Changes when an article comes, goes or is written to: of names, sizes and times, no bytes read. With `program`,
+    also when kb's parser or model does."""
+    package = Path(kb.__file__).parent
+    entries: list[tuple[str, int, int]] = []
+    for root in (articles.resolve(), *((package / room for room in READS_ARTICLES) if program else ())):
+        for folder, _, names in os.walk(root):
+            for name in names:
+                path = os.path.join(folder, name)
+                if name.startswith(".") or name.endswith(".pyc"):
+                    continue
+                with contextlib.suppress(OSError):  # gone since it was listed
+                    found = os.lstat(path)
+                    entries.append((os.path.relpath(path, root), found.st_size, found.st_mtime_ns))
+    return hashlib.sha256(repr((kb.__version__, sorted(entries))).encode("utf-8", "replace")).hexdigest()
+
+
+def is_fresh(place: Location) -> bool | None:
+    """Was the index of this place made from the articles as they are now? None when there is no telling."""
+    if place.articles is None:
+        return None
+    try:
+        return (place.index / STAMP).read_text("ascii") == stamp(place.articles, program=place.kept_fresh)
+    except (OSError, ValueError):
+        return None
+
+
+def mark(index: Path, found: str) -> None:
+    """Remembers beside the index which stamp its articles had. What cannot be written is done without."""
+    with contextlib.suppress(OSError):
+        write(index / STAMP, found.encode("ascii"))
+
+
+def _cached(articles: Path) -> Location:
+    name = hashlib.sha256(os.fsencode(articles.resolve())).hexdigest()[:12]
+    return Location(cache_folder() / name, articles, True, bundled=_is_bundled(articles))
+
+
+def _bases(start: Path | None) -> Iterator[tuple[Path, bool, bool]]:
+    """Every folder at or above `start` that holds a base: has it an index, has it articles?"""
+    try:
+        here = (start or Path.cwd()).resolve()
+    except OSError:  # the current folder was deleted
+        return
+    for folder in (here, *here.parents):
+        has_index, has_articles = _is_file(folder / "index" / MANIFEST), _holds_articles(folder / "articles")
+        if has_index or has_articles:
+            yield folder, has_index, has_articles
+
+
+def _may_answer(folder: Path) -> bool:
+    """May the base in this folder answer without being named? If not, a warning says what would let it."""
+    if _is_bundled(folder / "articles") and not _is_file(folder / "index" / MANIFEST):
+        return True
+    if not _is_ours(folder):
+        return False
+    decided = trust.decision(folder)
+    if decided is None and not _same_as_bundled(folder):
+        _warn(
+            "%s has a base of its own, which is not used: `kb trust` uses it from now on, --index once",
+            folder,
+        )
+    return decided is True
+
+
+def _is_ours(folder: Path) -> bool:
+    theirs = trust.why_not_ours(folder)
+    if theirs:
+        _warn("%s belongs to somebody else and is not used; --index or --articles uses it", theirs)
+    return not theirs
+
+
+def _warn(message: str, folder: Path | str) -> None:
+    import logging  # late: a start has no use for it
+
+    logging.getLogger("kb").warning(message, folder)
+
+
+def _is_bundled(articles: Path) -> bool:
+    with contextlib.suppress(OSError, IndexMissing):
+        return articles.resolve() == bundled_articles().resolve()
+    return False
+
+
+def _same_as_bundled(folder: Path) -> bool:
+    """A checkout of kb itself, asked by an installed kb: its articles are those that answer anyway."""
+    if _is_file(folder / "index" / MANIFEST):
+        return False
+    with contextlib.suppress(OSError, IndexMissing):
+        return _sizes(folder / "articles") == _sizes(bundled_articles())
+    return False
+
+
+def _sizes(articles: Path) -> set[tuple[str, int]]:
+    return {(path.relative_to(articles).as_posix(), path.stat().st_size) for path in articles.glob("*/*.md")}
+
+
+def _is_file(path: Path) -> bool:
+    """False too where nobody may look: a closed folder above the current one is no base, and no obstacle."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _holds_articles(folder: Path) -> bool:
+    try:
+        return any((folder / lang).is_dir() for lang in ("en", "zh")) or any(folder.glob("*.md"))
+    except OSError:
+        return False

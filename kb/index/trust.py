@@ -1,0 +1,100 @@
+"""Whose base is it, and has the user said that it may answer?
+
+A base that kb finds by walking up from the current folder was put there by whoever wrote that folder: a colleague on a
+shared disk, or the author of a repository that was cloned a minute ago. Its articles contain commands that people and
+agents run. So a base that nobody named is used only when two things hold:
+
+- it belongs to the user or to root: every part that decides what is read (`why_not_ours`), links included;
+- the user trusts it: they were asked once, ran `kb trust`, or built it themselves (`decision`, `remember`).
+
+The decisions are kept in `trust.json` in the user's configuration folder, one absolute path for each base.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+from kb.errors import IndexWriteFailed
+from kb.index.snapshot import MANIFEST, write
+
+__all__ = ["config_folder", "decision", "remember", "why_not_ours"]
+
+_MAX_BYTES = 1 << 20
+
+
+def why_not_ours(base: Path) -> str:
+    """Empty when the base in the folder `base` belongs to the user or root, else the part that does not.
+
+    Looked at without following links: the folder, its `articles/` with their language folders, its `index/` with the
+    manifest. A link must be the user's own, and so must be what it leads to: whoever may put a link into a shared
+    folder could otherwise lead to articles of the user's choice or of their own (git's safe.directory, CVE-2022-24765).
+    """
+    if sys.platform == "win32":
+        return ""
+    articles, index = base / "articles", base / "index"
+    for path in (base, articles, articles / "en", articles / "zh", index, index / MANIFEST):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            try:
+                found = [os.lstat(path)]
+                if stat.S_ISLNK(found[0].st_mode):
+                    found.append(os.stat(path))
+            except PermissionError:
+                return str(path)
+            if any(one.st_uid not in (0, os.geteuid()) for one in found):
+                return str(path)
+    return ""
+
+
+def decision(base: Path) -> bool | None:
+    """Has the user trusted the base in this folder (True), declined it (False), or not been asked (None)?"""
+    return _decisions().get(_key(base))
+
+
+def remember(base: Path, trusted: bool | None) -> None:
+    """Keeps the user's decision; None forgets it. Raises IndexWriteFailed."""
+    decisions = _decisions()
+    decisions.pop(_key(base), None)
+    if trusted is not None:
+        decisions[_key(base)] = trusted
+    path = _file()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write(path, json.dumps(decisions, ensure_ascii=False, indent=1, sort_keys=True).encode("utf-8", "replace"))
+    except OSError as error:
+        raise IndexWriteFailed(f"the decision cannot be kept ({error.strerror or error})", path=path) from None
+
+
+def config_folder() -> Path:
+    """Where this system keeps a user's settings, for kb."""
+    if sys.platform == "win32":
+        home = os.environ.get("APPDATA") or str(Path.home() / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        home = str(Path.home() / "Library" / "Application Support")
+    else:
+        home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(home) / "kb-issues"
+
+
+def _file() -> Path:
+    return config_folder() / "trust.json"
+
+
+def _key(base: Path) -> str:
+    return os.path.realpath(base)
+
+
+def _decisions() -> dict[str, bool]:
+    """Empty when the file is missing, damaged, or somebody else's: then the user is asked again."""
+    try:
+        with open(_file(), "rb") as file:
+            if sys.platform != "win32" and os.fstat(file.fileno()).st_uid not in (0, os.geteuid()):
+                return {}
+            found = json.loads(file.read(_MAX_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {k: v for k, v in found.items() if isinstance(v, bool)} if isinstance(found, dict) else {}

@@ -1,0 +1,264 @@
+"""Here are articles; tell what a reviewer would send back, and how much there is of what. Changes nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from kb.articles import is_draft
+from kb.articles.folder import list_articles, read_articles
+from kb.articles.scaffold import PLACEHOLDER
+from kb.errors import ArticleError
+from kb.records import Article, IssueRecord, Lang, Problem
+from kb.scraped import parse
+from kb.text import HAN, HAN_CHAR
+
+__all__ = ["WAITS", "Problem", "Tally", "review", "tally"]
+
+WAITS = "is a draft; once it is reviewed, take `status: draft` out"
+"""the finding by which drafts are counted"""
+
+_FENCE = re.compile(r"[ \t]{0,12}(`{3,}|~{3,})")
+_STEP = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、]|\|)|`|^[ \t]*~~~|https?://", re.MULTILINE)
+_LINK = re.compile(r"(?:\]\(|^\s{0,3}\[[^\]\n]{1,100}\]:[ ]?)<?([^()\s:<>#]{1,200}\.md)(?=[#>)\s]|$)", re.IGNORECASE)
+_URL = re.compile(r"https?://[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}(?::\d{1,5})?(?:[/?#][^\s<>\"]*)?$", re.IGNORECASE)
+_CODE = re.compile(r"`[^`\n]{0,300}`")
+_ISSUE = re.compile(r"`([\w-]{1,100})#(\d{1,4})(?:/\w\w)?`")
+_WORD = re.compile(rf"[{HAN}]|[^\W{HAN}]+")
+
+_SHINGLE = 5  # words
+_HOLDERS = 8  # of the records that share a shingle, how many are compared with the next one
+_ALIKE = 0.5  # Jaccard similarity of shingles from which on two issues are probably one
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How much there is in one language, or, of `lang` "all", altogether."""
+
+    lang: str
+    articles: int
+    issues: int
+    records: int
+    projects: int
+    with_errors: int
+    """records that hold a literal error line"""
+    without_errors: int
+    with_fix: int
+    mean_words: float
+    """words of symptom, cause and fix a record; a Chinese character counts as a word"""
+    sources: int
+    """different ones"""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class _Folder:
+    """`articles`, each with its text; `unread`, the paths of what cannot be parsed; `findings` of the reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self.articles: list[tuple[Article, str]] = []
+        self.unread: set[str] = set()
+        self.findings = [Problem(s.path, None, "warning", f"skipped: {s.reason}") for s in list_articles(folder)[1]]
+        for path, data in read_articles(folder):
+            try:
+                if isinstance(data, ArticleError):
+                    raise data
+                self.articles.append((parse(data, path=path), data.decode("utf-8-sig", "replace")))
+            except ArticleError as error:
+                self.unread.add(path)
+                draft = isinstance(data, bytes) and is_draft(data)
+                self.findings.append(Problem(path, error.line, "warning" if draft else "error", error.message))
+        self.articles.sort(key=lambda pair: pair[0].draft)  # of two that clash, the draft is the one to mend
+
+    @property
+    def records(self) -> list[IssueRecord]:
+        return [record for article, _ in self.articles for record in article.records]
+
+
+def review(folder: Path) -> list[Problem]:
+    """What is wrong with the articles below `folder`, by path and line; of a draft, which nobody is served, nothing is
+    an error yet."""
+    here = _Folder(folder)
+    findings = here.findings
+    twins: dict[str, dict[Lang, Article]] = defaultdict(dict)
+    told: dict[str, str] = {}
+    unfinished: set[str] = set()
+    for article, text in here.articles:
+        twins[article.slug].setdefault(article.lang, article)
+        left = list(_left_to_write(article.path, text))
+        unfinished |= {finding.path for finding in left}
+        findings += [*left, *_within(article)]
+        for record in article.records:
+            first = told.setdefault(record.id.casefold(), article.path)
+            if first != article.path:
+                findings.append(_at(record, "error", f"{record.id} is told by {first} already"))
+    known = {article.path for article, _ in here.articles} | here.unread
+    for article, text in here.articles:
+        findings += _links(article, text, known, twins)
+    unread = {PurePosixPath(path).stem for path in here.unread}
+    for slug in sorted(twins.keys() - unread):
+        if len({article.draft for article in twins[slug].values()}) == 1:
+            findings += _between(slug, twins[slug])
+    findings += _spellings(here.records)
+    findings += _alike([record for record in here.records if record.source.path not in unfinished])
+    drafts = {article.path for article, _ in here.articles if article.draft}
+    findings = [replace(f, level="warning") if f.path in drafts else f for f in findings]
+    findings += [Problem(path, None, "warning", WAITS) for path in drafts]
+    return sorted(findings, key=lambda f: (f.path, f.line or 0))
+
+
+def tally(folder: Path) -> list[Tally]:
+    """One for each language in which there are articles, and one for all of them. Unreadable articles do not count."""
+    here = _Folder(folder)
+    langs = sorted({article.lang for article, _ in here.articles})
+    groups = [(str(lang), [a for a, _ in here.articles if a.lang == lang]) for lang in langs]
+    return [_tally(lang, group) for lang, group in [*groups, ("all", [a for a, _ in here.articles])]]
+
+
+def _tally(lang: str, articles: Sequence[Article]) -> Tally:
+    records = [record for article in articles for record in article.records]
+    words = sum(len(_WORD.findall(f"{r.symptom}\n{r.cause}\n{r.fix}")) for r in records)
+    return Tally(
+        lang=lang,
+        articles=len(articles),
+        issues=len({record.issue for record in records}),
+        records=len(records),
+        projects=len({record.project.casefold() for record in records if record.project}),
+        with_errors=sum(bool(record.errors) for record in records),
+        without_errors=sum(not record.errors for record in records),
+        with_fix=sum(bool(record.fix) for record in records),
+        mean_words=round(words / max(1, len(records)), 1),
+        sources=len({source for record in records for source in record.sources}),
+    )
+
+
+def _at(record: IssueRecord, level: Literal["error", "warning"], message: str) -> Problem:
+    return Problem(record.source.path, record.source.first_line, level, message)
+
+
+def _within(article: Article) -> Iterator[Problem]:
+    if not article.records:
+        yield Problem(article.path, None, "warning", "no issue was found here; see `kb parse --explain`")
+    for remark in article.remarks:
+        if remark.kind == "front-matter" and not remark.text.startswith("#"):
+            yield Problem(article.path, remark.line, "error", f"front matter: {remark.text}")
+    for record in article.records:
+        if not record.symptom and not record.errors:
+            yield _at(record, "error", f"{record.id} says neither what is seen nor what is printed")
+        elif not record.errors and not "".join(_unfenced(record.symptom)).strip():
+            yield _at(record, "error", f"{record.id} has neither an error line nor a description")
+        if not record.fix:
+            yield _at(record, "warning", f"{record.id} has no fix")
+        elif not _STEP.search(record.fix):
+            yield _at(record, "warning", f"the fix of {record.id} names no step: no list, command or setting")
+        if not record.cause:
+            yield _at(record, "warning", f"{record.id} has no cause")
+        if not record.project:
+            yield _at(record, "warning", f"{record.id} names no project")
+        told = f"{record.symptom}\n{record.fix}"
+        if article.lang == "zh" and told.strip() and not HAN_CHAR.search("".join(_unfenced(told))):
+            yield _at(record, "warning", f"{record.id} is told without a Chinese character")
+    for record in article.records[:1]:  # sources are the front matter's, the same for all
+        if not record.sources:
+            yield _at(record, "warning", "no source is named")
+        for source in record.sources:
+            if not _URL.match(source):
+                yield _at(record, "error", f"the source {source!r} is no URL")
+
+
+def _left_to_write(path: str, text: str) -> Iterator[Problem]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if left := PLACEHOLDER.search(line):
+            yield Problem(path, number, "error", f"is left to write: {left[0]}")
+
+
+def _links(article: Article, text: str, known: set[str], twins: dict[str, dict[Lang, Article]]) -> Iterator[Problem]:
+    """Links to articles that are not there, and names of issues that their article does not have."""
+    here = PurePosixPath(article.path).parent
+    for number, line in enumerate(_unfenced(text), 1):
+        for link in _LINK.finditer(_CODE.sub("``", line)):
+            parts: list[str] = []
+            for part in (here / link[1]).parts:
+                if part == "..":
+                    parts = parts[:-1]
+                else:
+                    parts.append(part)
+            if "/".join(parts) not in known:
+                yield Problem(article.path, number, "error", f"the link to {link[1]} leads nowhere")
+        for name in _ISSUE.finditer(line):
+            told = twins.get(name[1], {}).values()
+            if told and not any(1 <= int(name[2]) <= len(other.records) for other in told):
+                yield Problem(article.path, number, "error", f"{name[1]} has no issue {name[2]}")
+
+
+def _unfenced(markdown: str) -> Iterator[str]:
+    """Its lines; those of fenced code are empty."""
+    fence = ""
+    for line in markdown.splitlines():
+        found = _FENCE.match(line)
+        if fence:
+            if found and found[1].startswith(fence) and not line.strip(" \t`~"):
+                fence = ""
+            yield ""
+        elif found:
+            fence = found[1]
+            yield ""
+        else:
+            yield line
+
+
+def _between(slug: str, tellings: dict[Lang, Article]) -> Iterator[Problem]:
+    if len(tellings) == 1:
+        (article,) = tellings.values()
+        other = "zh" if article.lang == "en" else "en"
+        yield Problem(article.path, None, "warning", f"{slug} has no telling in {other}")
+        return
+    en, zh = tellings["en"], tellings["zh"]
+    if len(en.records) != len(zh.records):
+        yield Problem(zh.path, None, "error", f"{len(zh.records)} issues here, {len(en.records)} in {en.path}")
+    for one, two in zip(en.records, zh.records, strict=False):
+        if one.project != two.project:
+            yield _at(two, "warning", f"the project is {two.project} here, {one.project} in {en.path}")
+        if bool(one.errors) != bool(two.errors):
+            bare, full = (one, two) if two.errors else (two, one)
+            yield _at(bare, "warning", f"{bare.id} has no error line, {full.id} has")
+        elif one.errors and not {*map(str.strip, one.errors)} & {*map(str.strip, two.errors)}:
+            yield _at(two, "warning", f"{two.id} shares no error line with {one.id}; are the issues in the same order?")
+
+
+def _spellings(records: Sequence[IssueRecord]) -> Iterator[Problem]:
+    """Projects that are written in two ways: the rarer one is the mistake."""
+    counts = Counter(record.project for record in records if record.project)
+    usual: dict[str, str] = {}
+    for name in sorted(counts, key=lambda name: (-counts[name], name)):
+        usual.setdefault(name.casefold(), name)
+    for record in records:
+        if record.project and usual[record.project.casefold()] != record.project:
+            yield _at(record, "warning", f"{record.project} is written {usual[record.project.casefold()]} elsewhere")
+
+
+def _alike(records: Sequence[IssueRecord]) -> Iterator[Problem]:
+    """For each record the one before it, of the same language but another issue, whose text is mostly the same."""
+    shingles: list[set[int]] = []
+    holders: dict[int, list[int]] = defaultdict(list)
+    for row, record in enumerate(records):
+        text = f"{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}"
+        words = [word.casefold() for word in _WORD.findall(text)]
+        shingles.append({hash(tuple(words[at : at + _SHINGLE])) for at in range(max(1, len(words) - _SHINGLE + 1))})
+        shared: Counter[int] = Counter()
+        for run in shingles[row]:
+            shared.update(holders[run])
+            if len(holders[run]) < _HOLDERS:  # what stands everywhere costs no more than what is rare
+                holders[run].append(row)
+        near = [r for r, _ in shared.most_common(_HOLDERS)]
+        near = [r for r in near if records[r].lang == record.lang and records[r].issue != record.issue]
+        for other in near[:1]:
+            alike = len(shingles[row] & shingles[other]) / len(shingles[row] | shingles[other])
+            if alike >= _ALIKE:
+                told = records[other].id
+                yield _at(record, "warning", f"{record.id} is {alike:.0%} the same as {told}; one of them is enough")

@@ -1,0 +1,242 @@
+"""Here is a heading, or the part of a line before a colon; give me its role, and what it says beyond its role."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kb.scraped.sayings import role_of_saying
+from kb.scraped.vocabulary import PHRASES_EN, PHRASES_ZH, TOPIC_WORDS_EN, TOPIC_WORDS_ZH
+
+__all__ = ["Label", "bare", "read_label", "role_of", "split_ordinal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    role: str
+    """a role of `vocabulary`, or "cause+fix", "symptom+cause", "symptom+fix"; "topic" for a numbered issue"""
+    rest: str
+    """what follows the label on the same line, in the article's own characters"""
+
+
+_NUMERAL = r"(?:\d{1,3}|[一二三四五六七八九十]{1,3}|[①-⑳❶-❿]|[ivxIVX]{1,4}|[A-Ha-h])"
+_ORDINAL = re.compile(
+    r"(?:第?[一二三四五六七八九十]{1,3}[、.，,:：]|第(?:\d{1,3}|[一二三四五六七八九十]{1,3})(?:步|章|节|部分|个|种|"
+    r"类|条|点)?[、.:：]|"
+    r"[(（\[【](?:\d{1,3}|[一二三四五六七八九十]{1,3})[)）\]】][、.]?|\d{1,3}(?:\.\d{1,3}){0,4}[、.)）:：]?(?=\s|"
+    r"[^\s\w.,:/%-]|[\u4e00-\u9fff])|"
+    r"\d{1,3}[.、)）](?=\S)|[①-⑳❶-❿]|(?i:step|part|section|chapter) \d{1,2}[.:：)]? ?-?|[ivxIVX]{1,4}[.、)](?= )|"
+    r"[A-H][.)、](?= ))\s{0,3}"
+)
+_NUMBER_AFTER = re.compile(rf"\s?[#＃]?\s?{_NUMERAL}$")
+_TRIM = " \t#¶*_~`:：-—–>.。!！?？|=•·◆◇■□●○▶►✅❌⚠️🔍💡🛠🔧📌📝❗\ufe0f\u200b\u3000"
+_WHOLE_TRIM = re.compile(r"^[\W_]{1,40}|[\s#¶*_:：\-—.。!！?？…]{1,40}$")
+_COLON = re.compile(r"[:：]|\s[-–—]{1,2}\s|——")
+_PAREN = re.compile(r"[(（][^()（）\n]{0,60}[)）]$")
+_BRACKET = re.compile(r"^[【\[「『]([^】\]」』\n]{1,30})[】\]」』]")
+
+_MAX_LABEL = 48
+_SPECIFIC = (
+    "rejected",
+    "toc",
+    "timeline",
+    "confusable",
+    "prevention",
+    "verification",
+    "summary",
+    "progress",
+    "theory",
+    "impact",
+    "environment",
+    "related",
+    "diagnosis",
+)
+
+_MIXABLE = frozenset(("prevention", "summary", "related", "verification", "theory", "background", "progress", "impact"))
+
+
+def _words(table: dict[str, str], sep: str | None) -> dict[str, str]:
+    words: dict[str, str] = {}
+    for role, phrases in table.items():
+        for phrase in phrases.split(sep):
+            words.setdefault(phrase.strip(), role)
+    return words
+
+
+_ZH = _words(PHRASES_ZH, None)
+_EN = _words(PHRASES_EN, "|")
+_LONGEST_ZH = max(map(len, _ZH))
+_LONGEST_EN = max(len(phrase.split()) for phrase in _EN)
+_FILL_ZH = frozenset(PHRASES_ZH[""].split())
+_FILL_EN = frozenset(PHRASES_EN[""].split("|"))
+
+
+def bare(text: str) -> str:
+    """A heading without marks, emoji, ordinal, closing colon; NFKC, lower case: what is looked up."""
+    text = unicodedata.normalize("NFKC", text[:200]).casefold().strip()
+    text = text.strip(_TRIM)
+    text = _WHOLE_TRIM.sub("", text)
+    ordinal = _ORDINAL.match(text)
+    if ordinal and ordinal.end() < len(text):
+        text = text[ordinal.end() :].strip(_TRIM)
+    return _PAREN.sub("", text).strip(_TRIM) or text
+
+
+def split_ordinal(text: str) -> tuple[str, str]:
+    """`6.1 Title` -> ("6.1 ", "Title"); no ordinal -> ("", text)."""
+    found = _ORDINAL.match(text)
+    if found and found.end() < len(text):
+        return found.group(), text[found.end() :]
+    return "", text
+
+
+@lru_cache(maxsize=4096)
+def role_of(text: str) -> str:
+    """The role these words have as a heading of their own; "" when they are a title or a sentence."""
+    if len(text) > 120:
+        return ""
+    key = bare(text)
+    if not key or len(key) > _MAX_LABEL:
+        return ""
+    exact = _ZH.get(key) or _EN.get(key)
+    if exact:
+        return exact
+    numbered = _NUMBER_AFTER.sub("", key)
+    if numbered != key:
+        role = (_ZH.get(numbered) or _EN.get(numbered) or "") if numbered else ""
+        if role in ("fix", "cause"):
+            return role
+    roles = _cover_en(key) if key.isascii() else _cover_zh(key)
+    if not roles and (spoken := role_of_saying(key)):
+        return spoken
+    if key.endswith(("问题", "错误")) and not roles & {"symptom", "cause", "fix", "analysis"}:
+        return ""  # 硬件环境问题 names a problem, not an environment
+    if "分析" in key and "fix" in roles:
+        roles.add("cause")
+    return _decide(roles)
+
+
+def _cover_zh(key: str) -> set[str]:
+    """Roles of the words that cover the whole key, longest first; empty when something is left over."""
+    roles: set[str] = set()
+    n = 0
+    while n < len(key):
+        for size in range(min(_LONGEST_ZH, len(key) - n), 0, -1):
+            word = key[n : n + size]
+            if word in _ZH:
+                roles.add("" if word in _FILL_ZH else _ZH[word])
+                n += size
+                break
+        else:
+            if key[n] != " ":
+                return set()
+            n += 1
+    if roles == {""}:  # 问题原因: words that only fill beside others have their own role alone
+        for word in ("原因", "现象", "处理"):
+            if word in key:
+                return {_ZH[word]}
+        if key.endswith(("方案", "办法", "方法", "措施", "做法")):
+            return {"fix"}
+    if "原因" in key and roles & {"analysis", "fix", "", "symptom"}:
+        roles.add("cause")
+    if "现象" in key:
+        roles.add("symptom")
+    return roles
+
+
+def _cover_en(key: str) -> set[str]:
+    words = key.replace("/", " / ").replace(",", " ").split()
+    roles: set[str] = set()
+    n = 0
+    while n < len(words):
+        for size in range(min(_LONGEST_EN, len(words) - n), 0, -1):
+            phrase = " ".join(words[n : n + size])
+            if phrase in _EN:
+                roles.add("" if phrase in _FILL_EN else _EN[phrase])
+                n += size
+                break
+        else:
+            if words[n].isdigit():
+                n += 1
+                continue
+            return set()
+    return roles
+
+
+def _decide(roles: set[str]) -> str:
+    roles = roles - {""}
+    if not roles:
+        return ""
+    if {"cause", "fix"} <= roles:
+        return "cause+fix"
+    if {"symptom", "fix"} <= roles:
+        return "symptom+fix" if "cause" not in roles else "cause+fix"
+    if {"analysis", "fix"} <= roles:
+        return "cause+fix"
+    if "fix" in roles:
+        return "rejected" if "rejected" in roles else "fix"
+    if {"symptom", "cause"} <= roles:
+        return "symptom+cause" if len(roles) == 2 else "symptom"
+    if "symptom" in roles:
+        return "symptom"
+    if "cause" in roles:
+        return "cause"
+    if len(roles) > 1 and not roles <= _MIXABLE:
+        return ""
+    return next((role for role in _SPECIFIC if role in roles), sorted(roles)[0])
+
+
+_TOPIC_ZH = "|".join(sorted(TOPIC_WORDS_ZH, key=len, reverse=True))
+_TOPIC_EN = "|".join(TOPIC_WORDS_EN)
+_TOPIC = re.compile(
+    rf"(?:{_TOPIC_ZH}|{_TOPIC_EN})\s?[#＃]?\s?{_NUMERAL}\s?"
+    rf"(?:[:：、.)）]|\s[-–—]\s)\s{{0,3}}|第(?:{_NUMERAL})(?:个|种|类)(?:关键|常见|典型|主要)?(?:问题|错误|故障|"
+    rf"情况|场景|坑|报错|异常|情形|现象)\s?[:：、]\s{{0,3}}",
+    re.IGNORECASE,
+)
+_STAGE = re.compile(rf"第{_NUMERAL}(?:阶段|类|种)\s?[:：]\s{{0,3}}")
+_TOPIC_BARE = re.compile(
+    rf"(?:{_TOPIC_EN})s? [#＃]?(?:\d{{1,3}}|[A-H]|[ivx]{{1,4}})|(?:问题|错误|场景|案例|故障|坑|情形)\s?{_NUMERAL}",
+    re.IGNORECASE,
+)
+
+
+def read_label(text: str) -> Label | None:
+    """A label that opens a line: `原因：x`, `**Fix 2:** x`, `【现象】x`, `Issue 1 - x`. None for ordinary text."""
+    stripped = text.lstrip(" \t>*_-•·#+").lstrip("\ufe0f")
+    stripped = _emoji_off(stripped)
+    head = stripped[:80]
+    found = _BRACKET.match(head)
+    if found:
+        role = role_of(found[1])
+        rest = stripped[found.end() :].lstrip("*_ :：")
+        return Label(role, rest) if role else None
+    _, head = split_ordinal(head)
+    offset = len(stripped[:80]) - len(head)
+    topic = _TOPIC.match(head) or _STAGE.match(head)
+    if topic and not role_of(head[: topic.end()].rstrip(" :：、.")).startswith(("fix", "cause")):
+        return Label("topic", stripped[offset + topic.end() :].strip("*_ "))
+    if _TOPIC_BARE.fullmatch(head.strip("*_ #")):
+        return Label("topic", "")
+    for colon in _COLON.finditer(head):
+        if colon.start() == 0 or colon.start() > _MAX_LABEL:
+            return None
+        role = role_of(head[: colon.start()])
+        if role:
+            return Label(role, stripped[offset + colon.end() :].strip().removeprefix("**").removeprefix("__").strip())
+        if colon.group() in ":：":
+            return None
+    return None
+
+
+def _emoji_off(text: str) -> str:
+    n = 0
+    while (
+        n < len(text)
+        and n < 8
+        and (unicodedata.category(text[n]) in ("So", "Sk", "Mn") or text[n] in " \u200d\ufe0f*_")
+    ):
+        n += 1
+    return text[n:]

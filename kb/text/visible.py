@@ -1,0 +1,17 @@
+"""Control characters in untrusted text, shown as symbols instead of being obeyed by a terminal."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["CONTROL", "visible"]
+
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""characters that move a cursor, change a colour, write a clipboard, or reverse the direction of reading"""
+
+
+def visible(text: str) -> str:
+    """The text with control characters replaced by symbols that show them (ESC becomes ␛)."""
+    return CONTROL.sub(lambda m: chr(0x2400 + ord(m[0])) if ord(m[0]) < 0x20 else "\ufffd", text)
