@@ -1,33 +1,32 @@
-"""Here is a question; give me the known issues that are nearest, and whether any of them is near enough to speak of."""
+"""The knowledge base: opened once, asked often, safe to share between threads.
+
+`KnowledgeBase` is what other programs use. It finds an index and its encoder, keeps them open, moves to a newer
+snapshot when one is published, and passes questions to `kb.search` and logs to `kb.scan`.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import kb
 from kb.encoders import Encoder, open_encoder, refuse_folder
-from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMissing, QueryError
-from kb.index.encoded import require_same
+from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMissing
 from kb.index.faiss import FaissStore
 from kb.index.follow import Follower, seen
 from kb.index.locate import Location, is_fresh, locate
-from kb.logs.read import read
+from kb.index.store import Store
 from kb.records import IssueRecord, Lang, SearchResult
-from kb.search import ranking
-from kb.search.searcher import Snapshot
+from kb.search.ranking import ANSWER_AT
+from kb.search.searcher import MAX_K, Searcher
 
 if TYPE_CHECKING:
     from kb.index.build import BuildReport, Progress
-    from kb.index.store import Store
+    from kb.scan import Scanner, ScanReport
 
 __all__ = ["MAX_K", "KnowledgeBase"]
-
-MAX_K = 100
 
 
 class KnowledgeBase:
@@ -37,14 +36,17 @@ class KnowledgeBase:
     calls and never within one. While the folder holds none that can be used, the last one stays in service.
     """
 
-    def __init__(self, store: Store, encoder: Encoder) -> None:
-        """Raises IndexMismatch when `encoder` is not the one that made the index."""
-        require_same(store, encoder)
-        self._opened = Snapshot(store, encoder)
-        self._follower: Follower[Snapshot] | None = None
-        self._scanner: tuple[Snapshot, kb.Scanner] | None = None
-        self._where = ""
-        self._bundled = False
+    def __init__(self, store: Store, encoder: Encoder, *, place: Location | None = None) -> None:
+        """`place`: where the index was found. Raises IndexMismatch when `encoder` is not the one that made it."""
+        self.bundled: bool = place is not None and place.bundled
+        """is it the base that travels with kb?"""
+        self.where: str = "" if place is None else str(place.articles or place.index)
+        """the folder of its articles, or of its index; empty for a base that was not opened from a folder"""
+        self.name: str = "bundled" if self.bundled else str(Path(self.where).absolute()) if self.where else ""
+        """how answers name this base: "bundled", or the absolute path of its articles or index"""
+        self._opened = Searcher(store, encoder, base=self.name)
+        self._follower: Follower[Searcher] | None = None
+        self._scanner: Scanner | None = None
 
     @classmethod
     def open(cls, index: str | Path | None = None, *, encoder: Encoder | str | None = None) -> KnowledgeBase:
@@ -60,7 +62,7 @@ class KnowledgeBase:
         """The base that `locate` found. Raises as `open` does."""
         state = seen(place.index)
         store = _opened(place)
-        made_by = store.manifest.get("encoder", {}).get("name")
+        made_by = store.header.manifest.get("encoder", {}).get("name")
         if encoder is None and not place.named:
             refuse_folder(made_by, place.index)
         try:
@@ -69,11 +71,13 @@ class KnowledgeBase:
             raise EncoderUnavailable(
                 f"this index was made with the encoder {made_by!r}: {error.message}", path=place.index, hint=error.hint
             ) from None
-        base = cls(store, engine)
-        base._where = str(place.articles or place.index)
-        base._bundled = place.bundled
+        base = cls(store, engine, place=place)
         if store.folder == place.index:  # not one that lies in a temporary folder and is gone already
-            base._follower = Follower(base._opened, place.index, state, lambda: _reopened(place.index, engine))
+
+            def renewed() -> Searcher:
+                return Searcher(FaissStore(place.index), engine, base=base.name)
+
+            base._follower = Follower(base._opened, place.index, state, renewed)
         return base
 
     @staticmethod
@@ -99,52 +103,29 @@ class KnowledgeBase:
         self.close()
 
     def close(self) -> None:
-        self._opened, self._follower = self._now, None
+        self._opened, self._follower = self.searcher, None
         close = getattr(self._opened.store, "close", None)
         if close is not None:
             close()
 
     @property
-    def _now(self) -> Snapshot:
+    def searcher(self) -> Searcher:
+        """The newest snapshot, opened. It stays as it is; ask again for a later one."""
         follower = self._follower
         return self._opened if follower is None else follower.newest
 
     @property
-    def _store(self) -> Store:
-        return self._now.store
-
-    @property
-    def _encoder(self) -> Encoder:
-        return self._now.encoder
-
-    @property
     def snapshot(self) -> str:
-        return self._store.snapshot
+        return self.searcher.snapshot
 
     @property
     def size(self) -> int:
         """How many issues the base knows."""
-        return int(self._store.manifest["counts"]["issues"])
-
-    @property
-    def where(self) -> str:
-        """The folder of its articles, or of its index; empty for a base that was not opened from a folder."""
-        return self._where
-
-    @property
-    def bundled(self) -> bool:
-        """Is it the base that travels with kb?"""
-        return self._bundled
-
-    @property
-    def name(self) -> str:
-        """How answers name this base: "bundled", or the absolute path of its articles or index."""
-        return "bundled" if self._bundled else str(Path(self._where).absolute()) if self._where else ""
+        return int(self.searcher.store.header.manifest["counts"]["issues"])
 
     def records(self) -> list[IssueRecord]:
-        """Every issue in each language it is told in, in the index's order."""
-        store = self._store
-        return store.records(range(store.size))
+        """Every issue in each of its languages, in the index's order."""
+        return self.searcher.records()
 
     def projects(self) -> list[tuple[str, int]]:
         """Every project with how many issues it has; most first, then by name."""
@@ -154,7 +135,7 @@ class KnowledgeBase:
         return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold()))
 
     def show(self, issue: str) -> list[IssueRecord]:
-        """All tellings of `issue` (`slug#n`, `slug#n/lang`, or a slug for all its issues), in the index's order.
+        """All translations of `issue` (`slug#n`, `slug#n/lang`, or a slug for all its issues), in the index's order.
 
         Raises IndexMissing for an id that is not in the index. Ids are looked up, never used as paths.
         """
@@ -177,50 +158,35 @@ class KnowledgeBase:
         *,
         lang: Lang | None = None,
         project: str | None = None,
-        min_confidence: float = ranking.ANSWER_AT,
+        min_confidence: float = ANSWER_AT,
     ) -> SearchResult:
         """The k issues nearest to `text` (an error line, a whole log, a description), nearest first.
 
-        An issue is listed once, whichever language matched, told in the question's language where it can be; `lang`
+        An issue is listed once, whichever language matched, in the question's language where it can be; `lang`
         searches and shows one language only. It counts as answered from `min_confidence` on. Raises QueryError for a
         question with no words, an unknown project, k outside 1..MAX_K, or a confidence outside 0..1.
         """
-        started = time.perf_counter()
-        if not 1 <= k <= MAX_K:
-            raise QueryError(f"k is {k}, it can be 1 to {MAX_K}")
-        if lang not in (None, "en", "zh"):
-            raise QueryError(f"lang is {lang!r}, it can be 'en' or 'zh'")
-        if not 0 <= min_confidence <= 1:
-            raise QueryError(f"min_confidence is {min_confidence}, it can be 0 to 1")
-        query = read(text)
-        now = self._now
-        store = now.store
-        rows = store.rows(lang=lang, project=project)
-        if rows is not None and not len(rows) and not _knows(store, project):
-            known = ", ".join(store.manifest["projects"][:20])
-            raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
-        hits = now.hits(query, k, rows, lang)
-        answered = bool(hits) and hits[0].confidence >= min_confidence
-        took_ms = (time.perf_counter() - started) * 1000
-        folder = store.manifest.get("folder", "articles")
-        return SearchResult(query, answered, tuple(hits), store.snapshot, folder, self.name, took_ms)
+        return self.searcher.search(text, k, lang=lang, project=project, min_confidence=min_confidence)
+
+    def scanner(self, project: str | None = None) -> Scanner:
+        """What finds the issues of the newest snapshot in logs; `project`: only those of this project or tag."""
+        from kb.scan import Scanner
+
+        searcher, kept = self.searcher, self._scanner
+        if project is not None:
+            return Scanner(searcher, project=project)
+        if kept is None or kept.searcher is not searcher:
+            kept = self._scanner = Scanner(searcher)
+        return kept
 
     def scan(
         self, lines: Iterable[str] | Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False
-    ) -> kb.ScanReport:
-        """Every known issue in a log, told in `lang` or in the log's language: an open file, or any lines with or
-        without their line ends (bytes are taken as they come, in pieces of any size). With `warnings` also those a
-        program warned of."""
-        now, kept = self._now, self._scanner
-        if kept is None or kept[0] is not now:
-            kept = self._scanner = now, kb.Scanner(self)
+    ) -> ScanReport:
+        """Every known issue in a log, in `lang` or in the log's language: an open file, or any lines with or without
+        their line ends (bytes are taken as they come, in pieces of any size). With `warnings` also those a program
+        warned of. The whole log is judged by one snapshot."""
         pieces = [lines] if isinstance(lines, str | bytes) else lines
-        return kept[1].scan(map(_bytes_of, pieces), lang=lang, warnings=warnings)
-
-
-def _knows(store: Store, project: str | None) -> bool:
-    rows = store.rows(project=project)
-    return rows is None or len(rows) > 0
+        return self.scanner().scan(map(_bytes_of, pieces), lang=lang, warnings=warnings)
 
 
 def _bytes_of(line: str | bytes) -> bytes:
@@ -246,10 +212,3 @@ def _opened(place: Location) -> FaissStore:
 
     with renewed(place) as folder:
         return FaissStore(folder)
-
-
-def _reopened(folder: Path, encoder: Encoder) -> Snapshot:
-    """Raises as opening does, and IndexMismatch."""
-    store = FaissStore(folder)
-    require_same(store, encoder)
-    return Snapshot(store, encoder)

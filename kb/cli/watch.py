@@ -90,9 +90,9 @@ def scan(
     with open_base(index) as base:
         if project is not None:
             base.search("error", 1, project=project)  # complains of a project that nobody wrote about
-        from kb.scan import Scan, Scanner
+        from kb.scan import Scan
 
-        scanner = Scanner(base, project=project)
+        scanner = base.scanner(project)
         show = _Shown(base, as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
         for path in logs:
             if follow:
@@ -300,7 +300,6 @@ def _explain(
 
 def _known(said: bytes, lang: Lang | None, index: Path | None) -> dict[str, Any]:
     """`answered`, and the `issue` that it is or that is nearest; its `record` and `confidence`; the `base` asked."""
-    from kb.scan import Scanner
 
     with open_base(index) as base:
         name = "" if base.bundled else base.where
@@ -314,7 +313,7 @@ def _known(said: bytes, lang: Lang | None, index: Path | None) -> dict[str, Any]
         if result.answered:
             return {**found, "answered": True}
         # A line that names an issue does so in whatever noise.
-        findings = Scanner(base).scan([said], lang=lang).findings
+        findings = base.scanner().scan([said], lang=lang).findings
         if findings:
             last = max(findings, key=lambda finding: finding.last_line)
             return {**found, "answered": True, "record": last.record, "confidence": last.confidence}

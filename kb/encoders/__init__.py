@@ -15,7 +15,7 @@ from typing import Literal, Protocol, runtime_checkable
 from kb.arrays import Array
 from kb.errors import EncoderUnavailable
 
-__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "refuse_folder", "surprisal"]
+__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "rarity", "refuse_folder", "surprisal"]
 
 DEFAULT = "kb-static"
 """the encoder that travels inside the package"""
@@ -87,12 +87,21 @@ def probe(encoder: Encoder) -> Array:
 
 
 def surprisal(words: Iterable[str]) -> list[float]:
-    """How rare each word is in technical text (-ln p), by the shipped model's vocabulary whatever encoder is in use: a
-    small base cannot tell by itself that `object` says less than `deque`."""
+    """How rare each word is in technical text: -ln p in nats, about 3 (`the`) to 18. By the shipped model's vocabulary,
+    whatever encoder is in use: a small base cannot tell by itself that `object` is more common than `deque`."""
     from kb.encoders.unigram import UnigramTokenizer
 
     vocabulary = UnigramTokenizer(_MODEL)
     return [vocabulary.surprisal(word) for word in words]
+
+
+COMMON, RARE = 5.0, 11.0
+"""nats of surprisal: `error` and `type` are at 6, `list` 7, `cuda` and `checkpoint` 9, `deque` 11, `sigfpe` 14"""
+
+
+def rarity(surprisal: Array) -> Array:
+    """Surprisal (n,) as a share between a word that is common in any technical text (0) and one that is rare (1)."""
+    return ((surprisal - COMMON) / (RARE - COMMON)).clip(0, 1)
 
 
 def _is_static(folder: Path) -> bool:

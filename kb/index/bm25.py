@@ -1,11 +1,11 @@
-"""Here are the terms of each record; give me the weight of every (term, record) pair, so that a query is a sum.
+"""BM25: the weight of every (term, record) pair, computed once at build time, so that a query is a sum of weights.
 
 BM25 in Lucene's form, without the constant factor k1 + 1, as surveyed by Kamphuis, de Vries, Boytsov and Lin, "Which
 BM25 Do You Mean?" (ECIR 2020), table 1:
 
     weight(t, d) = ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * |d| / mean |d|))
 
-Weights are computed once, at build time (the idea of bm25s). A test holds scores equal to bm25s' `method="lucene"`.
+Computing the weights beforehand is the idea of bm25s. A test holds scores equal to bm25s' `method="lucene"`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from kb.arrays import Array
 
-__all__ = ["K1", "B", "Bag", "Postings", "bag", "weigh"]
+__all__ = ["K1", "B", "Bag", "Postings", "bag", "find", "postings_of"]
 
 K1 = 1.5
 B = 0.75
@@ -28,7 +28,14 @@ Bag = dict[str, int]
 """term -> how often it occurs in one record"""
 
 
+def find(terms: Sequence[str], term: str) -> int:
+    """Where `term` stands in the sorted `terms`, or -1."""
+    at = bisect_left(terms, term)
+    return at if at < len(terms) and terms[at] == term else -1
+
+
 def bag(terms: Iterable[str]) -> Bag:
+    """Counts the terms of one record."""
     return dict(Counter(terms))
 
 
@@ -48,15 +55,12 @@ class Postings:
     """(postings,) int32: term frequencies, from which a later build starts"""
     weights: Array
     """(postings,) float32"""
-    idf: Array
-    """(terms,) float32"""
     size: int
     """how many records there are"""
 
     def find(self, term: str) -> int:
         """The term's number, or -1."""
-        i = bisect_left(self.terms, term)
-        return i if i < len(self.terms) and self.terms[i] == term else -1
+        return find(self.terms, term)
 
     def scores(self, terms: Sequence[str]) -> Array:
         """(size,) float32: the sum of the weights of `terms` in every record; a repeated term counts again."""
@@ -67,13 +71,8 @@ class Postings:
                 total[self.rows[span]] += self.weights[span]  # rows within a term are distinct
         return total
 
-    def idf_of(self, term: str) -> float:
-        """What the term tells; one that no record has tells most."""
-        number = self.find(term)
-        return float(np.log1p((self.size + 0.5) / 0.5)) if number < 0 else float(self.idf[number])
-
     def bags(self) -> list[Bag]:
-        """The inverse of `weigh`."""
+        """The terms of each record and how often each occurs: the inverse of `postings_of`."""
         bags: list[Bag] = [{} for _ in range(self.size)]
         starts, rows, counts = self.starts.tolist(), self.rows.tolist(), self.counts.tolist()
         for term, first, last in zip(self.terms, starts, starts[1:], strict=False):
@@ -82,7 +81,7 @@ class Postings:
         return bags
 
 
-def weigh(bags: Sequence[Bag]) -> Postings:
+def postings_of(bags: Sequence[Bag]) -> Postings:
     """The postings of `bags`, one bag a record, in row order."""
     terms = sorted({term for one in bags for term in one})
     number = {term: i for i, term in enumerate(terms)}
@@ -99,4 +98,4 @@ def weigh(bags: Sequence[Bag]) -> Postings:
     lengths = np.bincount(rows, weights=counts, minlength=len(bags))
     mean = lengths.mean() if total else 1.0
     weights = idf[columns] * counts / (counts + K1 * (1 - B + B * lengths[rows] / mean))
-    return Postings(terms, starts, rows, counts, weights.astype(np.float32), idf.astype(np.float32), len(bags))
+    return Postings(terms, starts, rows, counts, weights.astype(np.float32), len(bags))

@@ -26,11 +26,11 @@ from kb.encoders import Encoder, open_encoder, surprisal
 from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
 from kb.index import faiss as store_faiss
 from kb.index import snapshot
-from kb.index.bm25 import Bag, bag
+from kb.index.bm25 import Bag, bag, postings_of
 from kb.index.encoded import identity
 from kb.index.locate import READS_ARTICLES
 from kb.index.passages import lexical_text, views
-from kb.index.store import Batch
+from kb.index.store import Batch, Views
 from kb.records import Article, IssueRecord
 from kb.scraped import parse
 from kb.text import Segmenter, clean, dictionary_for, tokenise
@@ -164,15 +164,16 @@ def _old_parts(index: Path, encoder: Encoder) -> _Old:
     old = _Old()
     try:
         store = store_faiss.FaissStore(index)
-        if store.manifest.get("code") != code() or store.manifest.get("encoder") != identity(encoder):
+        manifest = store.header.manifest
+        if manifest.get("code") != code() or manifest.get("encoder") != identity(encoder):
             return old
-        records, bags, all_views, view_rows, view_kinds, old.han = store.batch()
-        bounds = np.searchsorted(view_rows, np.arange(len(records) + 1)).tolist()
+        records, bags, views, old.han = store.contents()
+        bounds = np.searchsorted(views.rows, np.arange(len(records) + 1)).tolist()
         row = 0
         for path, sha, count in store.articles():
             rows = range(row, row + count)
             spans = [slice(bounds[r], bounds[r + 1]) for r in rows]
-            views_of = [(all_views[span], view_kinds[span]) for span in spans]
+            views_of = [(views.vectors[span], views.kinds[span]) for span in spans]
             old.parts[path] = _Part(records[row : row + count], bags[row : row + count], views_of)
             old.shas[path] = sha
             row += count
@@ -230,14 +231,18 @@ def _duplicates(parts: dict[str, _Part]) -> Iterator[ArticleError]:
 def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, float], encoder: Encoder) -> Batch:
     records = [record for _, _, part in kept for record in part.records]
     groups = [group for _, _, part in kept for group in part.views]
+    postings = postings_of([one for _, _, part in kept for one in part.bags])
+    views = Views(
+        np.concatenate([vectors for vectors, _ in groups] or [np.zeros((0, encoder.dim), np.float32)]),
+        np.repeat(np.arange(len(records), dtype=np.int32), [len(kinds) for _, kinds in groups]),
+        np.concatenate([kinds for _, kinds in groups] or [np.zeros(0, np.int32)]),
+    )
     return Batch(
         records=records,
-        bags=[one for _, _, part in kept for one in part.bags],
-        views=np.concatenate([vectors for vectors, _ in groups] or [np.zeros((0, encoder.dim), np.float32)]),
-        view_rows=np.repeat(np.arange(len(records), dtype=np.int32), [len(kinds) for _, kinds in groups]),
-        view_kinds=np.concatenate([kinds for _, kinds in groups] or [np.zeros(0, np.int32)]),
+        postings=postings,
+        views=views,
+        surprisal=np.array(surprisal(postings.terms), np.float32),
         han=han,
-        surprisal=surprisal,
         articles=[(path, sha, len(part.records)) for path, sha, part in kept],
         manifest={"kb": kb.__version__, "code": code(), "encoder": identity(encoder), "folder": folder},
     )

@@ -23,7 +23,7 @@ def identity(encoder: Encoder) -> dict[str, Any]:
 
 def require_same(store: Store, encoder: Encoder) -> None:
     """Raises IndexMismatch when `encoder` is not the one that made the index."""
-    made = store.manifest.get("encoder", {})
+    made = store.header.manifest.get("encoder", {})
     same = made.get("dim") == encoder.dim
     if same:
         now = probe(encoder)

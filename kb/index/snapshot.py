@@ -25,7 +25,7 @@ from kb.errors import IndexBusy, IndexCorrupt, IndexMissing, IndexWriteFailed
 
 __all__ = ["FORMAT", "MANIFEST", "locked", "open_file", "publish", "read_file", "read_manifest", "write"]
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"

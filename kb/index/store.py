@@ -1,18 +1,36 @@
-"""Here is what a place that keeps an index must be able to do. `store_faiss` keeps it in a folder."""
+"""The seam between the index and what keeps it: what is published, and what a store must be able to answer.
+
+`FaissStore` (kb.index.faiss) keeps an index in a folder. Another engine implements `Store`: candidates by vector and by
+terms, vectors and term weights of named rows, records, and a header. Everything about ranking lives above, in
+`kb.search`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from kb.arrays import Array
-from kb.index.bm25 import Bag
-from kb.records import IssueRecord, Lang, Ranking
+from kb.index.bm25 import Postings
+from kb.index.header import Header
+from kb.records import IssueRecord, Ranking
 
-__all__ = ["Batch", "Store", "rank"]
+__all__ = ["Batch", "Store", "Views", "rank"]
+
+
+@dataclass(frozen=True)
+class Views:
+    """Vectors of records; a record has several, one for each text by which it can be found (`kb.index.passages`)."""
+
+    vectors: Array
+    """(n, dim) float32, rows of norm 1 or 0"""
+    rows: Array
+    """(n,) int32: the record that each belongs to, ascending"""
+    kinds: Array
+    """(n,) int32: a `kb.index.passages.View`"""
 
 
 @dataclass(frozen=True)
@@ -20,18 +38,12 @@ class Batch:
     """A whole index in memory: what a build made and a store publishes. Row i is `records[i]`."""
 
     records: Sequence[IssueRecord]
-    bags: Sequence[Bag]
-    """the terms of each record"""
-    views: Array
-    """(views, dim) float32, rows of norm 1 or 0: several vectors a record"""
-    view_rows: Array
-    """(views,) int32: the record each view belongs to, ascending"""
-    view_kinds: Array
-    """(views,) int32: what each view is, by its number in `kb.index.passages.VIEW_KINDS`"""
+    postings: Postings
+    views: Views
+    surprisal: Array
+    """(terms of the postings,) float32: how rare each is in technical text, -ln p"""
     han: dict[str, float]
     """Chinese terms -> log probability, by which questions are segmented as the records were"""
-    surprisal: Callable[[Sequence[str]], Sequence[float]]
-    """how rare words are in text of this kind, -ln p"""
     articles: Sequence[tuple[str, str, int]]
     """path, sha256 of the article's bytes, number of records; sorted by path"""
     manifest: dict[str, Any]
@@ -39,59 +51,29 @@ class Batch:
 
 
 class Store(Protocol):
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """What stands in manifest.json."""
+    """An opened index. It never changes: a later build is another store. Safe to share between threads."""
 
     @property
-    def snapshot(self) -> str:
-        """Which state of the index this is."""
+    def header(self) -> Header: ...
 
-    @property
-    def size(self) -> int:
-        """How many records there are."""
+    def dense(self, vector: Array, k: int, rows: Array | None = None) -> Ranking:
+        """The k records of `rows` (ascending; None for all) nearest to `vector` (dim,), by the cosine of their best
+        view.
 
-    def rows(self, *, lang: Lang | None = None, project: str | None = None) -> Array | None:
-        """The rows in this language whose project or one of whose tags is `project` (any letter case), ascending; None
-        for all."""
-
-    def dense(self, vectors: Array, k: int, rows: Array | None = None) -> Ranking:
-        """The k records of `rows` nearest to any of `vectors` (n, dim), by the cosine of their best view.
-
-        Vectors of zeros and cosines of 0 or less match nothing.
+        A vector of zeros and cosines of 0 or less match nothing.
         """
 
     def lexical(self, terms: Sequence[str], k: int, rows: Array | None = None) -> Ranking:
-        """The k records of `rows` with the highest BM25 sum over `terms`, those with none left out."""
+        """The k records of `rows` with the highest BM25 sum over `terms`; records with none of them are left out."""
 
-    def cosines(self, vectors: Array, rows: Sequence[int]) -> Array:
-        """(len(rows), len(VIEW_KINDS)) float32: for each row, the cosine of its best view of each kind, 0 where it has
-        none. The highest of a row is what `dense` would rank it by."""
+    def views(self, rows: Array) -> Views:
+        """All vectors of `rows` (ascending)."""
 
-    def tokenise(self, text: str) -> list[str]:
-        """The terms of a question, segmented as the records were."""
+    def weights(self, terms: Sequence[str], rows: Array) -> Array:
+        """(len(rows), len(terms)) float32: the BM25 weight of each term in each row; 0 where it does not stand."""
 
-    def shares(self, text: str) -> dict[str, float]:
-        """The distinct terms of a question, each with the share of a word that it is."""
-
-    def information(self, terms: Sequence[str]) -> Array:
-        """(len(terms),) float32: what a term tells about which issue is meant: its idf in this base, lowered where it
-        is common in technical text anyway. A term that no record has tells most."""
-
-    def weights(self, terms: Sequence[str], rows: Sequence[int]) -> Array:
-        """(len(rows), len(terms)) float32: the BM25 weight of each term in each row, lowered like `information`."""
-
-    def issues(self, rows: Sequence[int] | Array) -> Array:
-        """For each row a number that the tellings of one issue share."""
-
-    def tellings(self, rows: Sequence[int], within: Array | None = None) -> tuple[Array, Array]:
-        """All rows (of `within`) that tell the issues of `rows`, and for each a number that the tellings of one issue
-        share, ascending."""
-
-    def telling(self, row: int, lang: Lang) -> int:
-        """The row that tells the same issue in `lang`, or `row` itself."""
-
-    def records(self, rows: Sequence[int]) -> list[IssueRecord]: ...
+    def records(self, rows: Sequence[int]) -> list[IssueRecord]:
+        """In the order of `rows`. Raises IndexCorrupt when a record is not what was written."""
 
 
 def rank(scores: Array, k: int, rows: Array | None = None) -> Ranking:

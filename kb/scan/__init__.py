@@ -1,5 +1,5 @@
 """Known issues in a log of any size, each with the lines that it stands in."""
 
-from kb.scan.scanner import Finding, Scan, Scanner, ScanReport, scan
+from kb.scan.scanner import Finding, Scan, Scanner, ScanReport
 
-__all__ = ["Finding", "Scan", "ScanReport", "Scanner", "scan"]
+__all__ = ["Finding", "Scan", "ScanReport", "Scanner"]

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from kb.logs.fingerprints import Fingerprint
 from kb.logs.lines import ANSI, decoded
 
-__all__ = ["Look"]
+__all__ = ["Prefilter"]
 
 _FOLD = bytes(c + 32 if 65 <= c <= 90 else c if 97 <= c <= 122 or c == 10 else 32 for c in range(256))
 
 
-class Look:
+class Prefilter:
     def __init__(self, fingerprints: Iterable[Fingerprint]) -> None:
         # The Latin words that a line with a fingerprint must hold, by one of them; of a fingerprint without any, a Chinese character.
         self._needs: dict[bytes, list[frozenset[bytes]]] = {}

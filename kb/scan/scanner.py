@@ -14,17 +14,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kb.base import KnowledgeBase
 from kb.errors import QueryError
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
 from kb.logs.lines import HALF_LINE, Lines, decoded, ends, shown, telling_part, text_of
 from kb.logs.read import codes, contradicts, is_around
 from kb.logs.severity import is_usual, says_failure, speaker, warns
 from kb.records import IssueRecord, Lang
-from kb.scan.prefilter import Look
+from kb.scan.prefilter import Prefilter
+from kb.search.searcher import Searcher
 from kb.text import HAN_CHAR
 
-__all__ = ["Finding", "Scan", "ScanReport", "Scanner", "scan"]
+__all__ = ["Finding", "Scan", "ScanReport", "Scanner"]
 
 # Chosen on the questions of tests/cases, planted in healthy logs: above 1.35 more is missed, below 1.2 alarms come.
 ALONE = 1.35  # `Fingerprint.weight` from which a line that one issue prints is enough
@@ -102,34 +102,25 @@ class ScanReport:
         }
 
 
-def scan(
-    base: KnowledgeBase, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False
-) -> ScanReport:
-    """The known issues in a log that comes in pieces of any size, told in `lang` or in the log's language. With
-    `warnings` also those a program warned of. For several logs make one `Scanner`."""
-    return Scanner(base).scan(chunks, lang=lang, warnings=warnings)
-
-
 class Scanner:
-    """What a base looks for in logs; made once (a millisecond or two per issue), good for any number of them."""
+    """What one snapshot of a base looks for in logs; made once (a millisecond or two per issue), good for any number of
+    them."""
 
-    def __init__(self, base: KnowledgeBase, *, project: str | None = None) -> None:
+    def __init__(self, searcher: Searcher, *, project: str | None = None) -> None:
         """`project`: only issues of this project or tag."""
-        self.base = base
-        self.tellings: dict[str, dict[str, IssueRecord]] = {}
-        for record in base.records():
-            self.tellings.setdefault(record.issue, {})[record.lang] = record
+        self.searcher = searcher
+        self.translations: dict[str, dict[str, IssueRecord]] = {}
+        for record in searcher.records():
+            self.translations.setdefault(record.issue, {})[record.lang] = record
         self.wanted: set[str] = {
-            issue for issue, told in self.tellings.items() if project is None or _is_about(told, project)
+            issue for issue, records in self.translations.items() if project is None or _is_about(records, project)
         }
-        self.fingerprints: Fingerprints = Fingerprints(
-            [record for told in self.tellings.values() for record in told.values()]
-        )
+        self.fingerprints = Fingerprints([r for records in self.translations.values() for r in records.values()])
         self.codes: dict[str, Codes] = {
-            issue: codes("\n".join(line for record in told.values() for line in record.errors))
-            for issue, told in self.tellings.items()
+            issue: codes("\n".join(line for record in records.values() for line in record.errors))
+            for issue, records in self.translations.items()
         }
-        self.look: Look = Look(fingerprint for fingerprint in self.fingerprints if fingerprint.weight >= ASK)
+        self.prefilter = Prefilter(f for f in self.fingerprints if f.weight >= ASK)
 
     def scan(self, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False) -> ScanReport:
         one = Scan(self, lang=lang, warnings=warnings)
@@ -195,7 +186,7 @@ class Scan:
         self._read(rest + b"\n" if rest else b"")
         self.settle()
         took_ms = (time.perf_counter() - self._started) * 1000
-        return ScanReport(self.findings, lines, self._size, self._scanner.base.snapshot, took_ms)
+        return ScanReport(self.findings, lines, self._size, self._scanner.searcher.snapshot, took_ms)
 
     def settle(self) -> None:
         """Decides about lines whose circumstances are incomplete: nothing more comes for now."""
@@ -214,7 +205,7 @@ class Scan:
 
     def _finding(self, issue: str, tallies: list[_Tally]) -> Finding:
         first = min(tallies, key=lambda tally: (tally.first, -tally.fingerprint.weight))
-        tellings = self._scanner.tellings[issue]
+        tellings = self._scanner.translations[issue]
         lang = self._lang or ("zh" if HAN_CHAR.search(first.text) else "en")
         return Finding(
             issue=issue,
@@ -242,7 +233,7 @@ class Scan:
         self._before = [*self._before, *map(ends, lines[max(0, whole - BEFORE) : whole])][-BEFORE:]
 
     def _candidates(self, block: bytes) -> list[int]:
-        return self._scanner.look.candidates(block)
+        return self._scanner.prefilter.candidates(block)
 
     def _judge(self, part: bytes, lines: list[bytes], i: int) -> None:
         number = self._number + i
@@ -330,7 +321,7 @@ class Scan:
         lines = [line for line in shown if not is_usual(line)]
         for asked in (lines, [line for line in lines if says_failure(line) or line[:1].isspace()]):
             try:
-                result = self._scanner.base.search("\n".join(asked), 1)
+                result = self._scanner.searcher.search("\n".join(asked), 1)
             except QueryError:
                 continue
             best = result.hits[0] if result.answered else None

@@ -1,8 +1,8 @@
-"""Here is a question and an index; give me the issues worth a look, and what speaks for each.
+"""The features of the issues that are worth a look for one question.
 
-Both halves of the index name candidates: records whose views lie near to a line of the question or to all of it, and
-records that share its words. All tellings of such an issue then count as one, each kind of evidence by the telling that
-has most of it: a Chinese question with English terms in it finds words in both.
+Both halves of the index name candidates: the records whose vectors are nearest to the question, and those that share
+its words. The translations of an issue then count as one issue, each feature by the translation that has most of it: a
+Chinese question with English terms in it finds words in both.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import numpy as np
 
 from kb.arrays import Array
 from kb.encoders import Encoder
+from kb.index.passages import View
 from kb.index.store import Store
 from kb.logs.read import codes, contradicts, is_around, mask
 from kb.records import Query
 from kb.search import ranking
+from kb.search.terms import TermInformation
 
-__all__ = ["Candidates", "Printed", "question_views", "weigh"]
+__all__ = ["Candidates", "Printed", "candidates", "question_text"]
 
-_CANDIDATES = 60  # from each half; the right record is among them or nowhere
-_CLOSE_LOOK = 16  # issues whose error lines are compared word by word
-_CONTRADICTED = 0.5  # of what speaks for an issue, what is left when it prints another exit code
-_MAX_TERMS = 400  # of a long log, those that tell most
+_CANDIDATES = 20  # records from each half; with 60 nothing changes on 846 questions
+_COMPARED = 4  # issues whose error lines are compared word by word; with 16 nothing changes
+_CONTRADICTED = 0.5  # what is left of every feature when the issue prints another exit code, signal or Xid
+_MAX_TERMS = 400  # of a long log, the most informative
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Printed:
     """The error lines of a record."""
 
     terms: list[list[str]]
-    """of each line, masked"""
+    """of each line, its variable parts masked"""
     codes: frozenset[tuple[str, str]]
 
 
@@ -41,76 +43,119 @@ class Candidates:
     """Issues, in no order."""
 
     rows: Array
-    """(n,) int: the record of each that shares most with the question"""
-    features: Array
-    """(n, fields of Features) float32 in [0, 1]"""
+    """(n,) int64: the record of each that shares most with the question"""
+    inside: Array
+    """(n,) bool: does it pass the filter? The others are here because the best of them makes the rest less sure"""
+    features: dict[str, Array]
+    """name -> (n,) float32 in [0, 1]"""
     terms: tuple[str, ...]
-    """what the question says, without frames"""
+    """of the question, without stack frames"""
 
 
-def weigh(
+def candidates(
     store: Store,
     encoder: Encoder,
+    information: TermInformation,
     query: Query,
     rows: Array | None,
     k: int,
     printed_by: Callable[[int], Printed],
 ) -> Candidates:
-    """At least the k best of `rows`, where there are so many. `printed_by`: what the record of a row prints."""
-    printed, prose = _shares(store, "\n".join(query.signatures)), _shares(store, query.prose)
-    said = _merged(prose, printed)
-    terms = _telling(store, printed, _merged(said, _shares(store, query.context)))
-    vectors = np.nan_to_num(encoder.encode(question_views(query), kind="query"), posinf=0, neginf=0)
-    most = max(_CANDIDATES, 2 * k)  # both tellings of an issue may be among them
-    named = {*store.dense(vectors, most, rows).rows, *store.lexical(terms, most, rows).rows}
-    if not named:
-        return Candidates(np.zeros(0, np.int64), np.zeros((0, len(ranking.NAMES)), np.float32), tuple(said))
-    tellings, issues = store.tellings(sorted(named), rows)
+    """At least the k best issues of `rows` (None: of all), where there are so many, and the best ones outside.
+    `printed_by` gives the error lines of the record in a row."""
+    vocabulary, columns = store.header.vocabulary, store.header.columns
+    error_shares, prose_shares = vocabulary.shares("\n".join(query.signatures)), vocabulary.shares(query.prose)
+    shares = _merged(prose_shares, error_shares)
+    terms = _most_informative(information, error_shares, _merged(shares, vocabulary.shares(query.context)))
+    vector = np.nan_to_num(encoder.encode([question_text(query)], kind="query")[0], posinf=0, neginf=0)
+    found = _nearest(store, vector, terms, None, k)
+    if rows is not None:
+        found |= _nearest(store, vector, terms, rows, k)
+    translations, issues = columns.translations(sorted(found))
+    if rows is not None:
+        # Of an issue that passes the filter only the translations that do.
+        passes = np.isin(translations, rows)
+        keep = passes | ~np.isin(issues, issues[passes])
+        translations, issues = translations[keep], issues[keep]
+    if not len(translations):
+        nothing = np.zeros(0, np.float32)
+        return Candidates(
+            np.zeros(0, np.int64), np.zeros(0, bool), dict.fromkeys(ranking.NAMES, nothing), tuple(shares)
+        )
     starts = np.flatnonzero(np.concatenate([[True], issues[1:] != issues[:-1]]))
 
-    by_telling = store.weights(terms, tellings.tolist())
-    weights = np.maximum.reduceat(by_telling, starts, axis=0)
-    tells = store.information(terms)
-    unseen = float(store.information([""])[0])
-    # Each line alone finds candidates; of those that print the same line, the circumstances tell: the whole, last.
-    cosines = np.maximum.reduceat(store.cosines(vectors[-1:], tellings.tolist()), starts, axis=0).clip(0, 1)
-    said_of_each, ahead = ranking.in_words(weights.sum(axis=1), unseen)
-    evidence = np.stack(
-        [
-            (cosines[:, 0] + cosines[:, 2]) / 2,
-            (cosines[:, 3] + cosines[:, 4]) / 2,
-            said_of_each,
-            ahead if query.signatures else np.zeros(len(starts)),
-            _covered(weights, tells, terms, said, unseen),
-            _covered(weights, tells, terms, printed, unseen),
-            np.zeros(len(starts)),
-        ],
-        axis=1,
-        dtype=np.float32,
-    )
-    best = _best_of_each(by_telling.sum(axis=1), starts)
-    # Reading a record costs more than all else here: only what the other evidence already speaks for.
-    lines = [store.tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
-    promising = np.argsort(-ranking.scores(evidence, pasted=bool(query.signatures)), kind="stable")[:_CLOSE_LOOK]
-    asked = _asked_codes(query)
-    for i in promising.tolist():
-        told = printed_by(int(tellings[best[i]]))
-        evidence[i, -1] = ranking.closeness(lines, told.terms)
-        if contradicts(asked, told.codes):
-            evidence[i] *= _CONTRADICTED
-    return Candidates(tellings[best], evidence, tuple(said))
+    row_weights = store.weights(terms, translations) * information.scale(terms)
+    weights = np.maximum.reduceat(row_weights, starts, axis=0)
+    informative = information.of(terms)
+    cosines = np.maximum.reduceat(_cosines(store, vector, translations), starts, axis=0).clip(0, 1)
+    bm25, margin = ranking.scaled_bm25(weights.sum(axis=1), information.unseen)
+    nothing = np.zeros(len(starts), np.float32)
+    table = {
+        "body_sim": (cosines[:, View.DESCRIBED] + cosines[:, View.WHOLE]) / 2,
+        "alias_sim": (cosines[:, View.ALIAS] + cosines[:, View.ALL_ALIASES]) / 2,
+        "bm25": bm25,
+        "bm25_margin": margin if query.signatures else nothing,
+        "idf_coverage": _covered(weights, informative, terms, shares, information.unseen),
+        "error_coverage": _covered(weights, informative, terms, error_shares, information.unseen),
+        "bigram_overlap": nothing.copy(),
+    }
+    table = {name: np.asarray(column, np.float32) for name, column in table.items()}
+    best = _best_of_each(row_weights.sum(axis=1), starts)
+    chosen = translations[best]
+    inside = np.ones(len(chosen), bool) if rows is None else np.isin(chosen, rows)
+    _compare_errors(table, query, vocabulary.tokenise, chosen, inside, printed_by)
+    return Candidates(chosen, inside, table, tuple(shares))
 
 
-def _asked_codes(query: Query) -> frozenset[tuple[str, str]]:
-    """An ordinary exit code says something only where nothing else does: launchers end every failure with one."""
+def _nearest(store: Store, vector: Array, terms: Sequence[str], rows: Array | None, k: int) -> set[int]:
+    most = max(_CANDIDATES, 2 * k)  # both translations of an issue may be among them
+    return {*store.dense(vector, most, rows).rows, *store.lexical(terms, most, rows).rows}
+
+
+def _cosines(store: Store, vector: Array, rows: Array) -> Array:
+    """(len(rows), len(View)) float32: the cosine of each row's best view of each kind, 0 where it has none. `rows` in
+    any order."""
+    order = np.argsort(rows)
+    views = store.views(rows[order])
+    found = np.zeros((len(rows), len(View)), np.float32)
+    # Not `@`: BLAS would wake its threads, which cost more than these few products on a machine that is busy.
+    cosines = np.einsum("vd,d->v", views.vectors, vector)
+    np.maximum.at(found, (order[np.searchsorted(rows[order], views.rows)], views.kinds), cosines)
+    return found
+
+
+def _compare_errors(
+    table: dict[str, Array],
+    query: Query,
+    tokenise: Callable[[str], list[str]],
+    rows: Array,
+    inside: Array,
+    printed_by: Callable[[int], Printed],
+) -> None:
+    """Fills in `bigram_overlap` and lowers what contradicts the question. Reading a record costs more than everything
+    else here, so only the issues are compared that the other features already favour."""
+    lines = [tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
+    codes_asked = _codes_of(query)
+    order = np.argsort(-ranking.scores(table, ranking.fit_for(pasted=bool(query.signatures))), kind="stable")
+    promising = {*order[:_COMPARED].tolist(), *order[inside[order]][:_COMPARED].tolist()}
+    for i in sorted(promising):
+        printed = printed_by(int(rows[i]))
+        table["bigram_overlap"][i] = ranking.bigram_overlap(lines, printed.terms)
+        if contradicts(codes_asked, printed.codes):
+            for column in table.values():
+                column[i] *= _CONTRADICTED
+
+
+def _codes_of(query: Query) -> frozenset[tuple[str, str]]:
+    """An ordinary exit code counts only where the question says nothing else: launchers end every failure with one."""
     found = codes("\n".join((*query.signatures, query.prose, query.context)))
     return found if all(map(is_around, query.signatures)) else found - {("exit", "code")}
 
 
-def _covered(weights: Array, tells: Array, terms: Sequence[str], part: dict[str, float], unseen: float) -> Array:
-    """(issues,): what each issue covers of `part`, terms with the share of a word that each is."""
+def _covered(weights: Array, informative: Array, terms: Sequence[str], part: dict[str, float], unseen: float) -> Array:
+    """(issues,): how much of `part` (terms, each with the share of a word that it is) each issue covers."""
     share = np.fromiter((part.get(term, 0.0) for term in terms), np.float32, len(terms))
-    return ranking.coverage(weights, tells * share, unseen)
+    return ranking.coverage(weights, informative * share, unseen)
 
 
 def _best_of_each(scores: Array, starts: Array) -> Array:
@@ -118,10 +163,6 @@ def _best_of_each(scores: Array, starts: Array) -> Array:
     group = np.repeat(np.arange(len(starts)), np.diff([*starts.tolist(), len(scores)]))
     order = np.lexsort((-scores, group))
     return order[np.searchsorted(group, np.arange(len(starts)))]
-
-
-def _shares(store: Store, text: str) -> dict[str, float]:
-    return store.shares(text) if text else {}
 
 
 def _merged(*parts: dict[str, float]) -> dict[str, float]:
@@ -132,17 +173,14 @@ def _merged(*parts: dict[str, float]) -> dict[str, float]:
     return merged
 
 
-def _telling(store: Store, printed: Collection[str], terms: Collection[str]) -> list[str]:
-    """The terms; of a long text those of the error lines, and then those that tell most."""
+def _most_informative(information: TermInformation, error_terms: Collection[str], terms: Collection[str]) -> list[str]:
+    """The terms; of a long text those of the error lines, and then the most informative."""
     if len(terms) <= _MAX_TERMS:
         return list(terms)
-    tells = dict(zip(terms, store.information(list(terms)).tolist(), strict=True))
-    return sorted(terms, key=lambda term: (term not in printed, -tells[term]))[:_MAX_TERMS]
+    of = dict(zip(terms, information.of(list(terms)).tolist(), strict=True))
+    return sorted(terms, key=lambda term: (term not in error_terms, -of[term]))[:_MAX_TERMS]
 
 
-def question_views(query: Query) -> list[str]:
-    """What is encoded: every error line (the first few), the prose, and last both together."""
-    views = [*query.signatures[:3], query.prose[:2000]]
-    if len(query.signatures) > 1 or (query.signatures and query.prose not in query.signatures):
-        views.append("\n".join(views))
-    return [view for view in dict.fromkeys(views) if view.strip()]
+def question_text(query: Query) -> str:
+    """What is encoded: the first error lines and the prose."""
+    return "\n".join(dict.fromkeys(part for part in (*query.signatures[:3], query.prose[:2000]) if part.strip()))

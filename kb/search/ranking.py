@@ -1,93 +1,109 @@
-"""Here is what speaks for each issue; give me one score, and how sure it may be.
+"""From features to a score and a confidence.
 
-Few numbers, each between 0 and 1. Their weighted sum orders the issues. A logistic curve over the same numbers and the
-lead over the next issue says how likely the first is right: what is hardly nearer than its neighbours is a guess. A
-pasted error and a description are weighed apart, for a program repeats itself word by word and people never do.
+Features are few numbers, each between 0 and 1 (`kb.records.Features`). Their weighted mean orders the issues. A logistic
+curve over the same numbers and the lead over the next issue gives the probability that the first is right: an issue
+that is hardly nearer than its neighbours is a guess. A pasted error and a description are weighed apart, because a
+program repeats itself word by word and people never do.
 
-Weights and curves are fitted by `scripts/fit_ranking.py` on development questions, which writes them below. Chosen by
-hand are only how many words are enough, which lead is a long one, and where to answer: there, somewhat below an even
-chance, few more wrong answers are given than at it, and two questions in a hundred fewer are left alone.
+The weights are data: `weights.json`, written by `scripts/fit_ranking.py`, which also says there what they were fitted
+on. Chosen by hand are only the constants below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
 from kb.arrays import Array
 from kb.records import Features
 
-__all__ = ["ANSWER_AT", "NAMES", "Fit", "ahead", "closeness", "confidences", "coverage", "in_words", "scores"]
+__all__ = [
+    "ANSWER_AT",
+    "NAMES",
+    "WEIGHTS",
+    "Fit",
+    "Table",
+    "bigram_overlap",
+    "confidences",
+    "coverage",
+    "fit_for",
+    "lead",
+    "scaled_bm25",
+    "scores",
+]
 
 NAMES = tuple(f.name for f in fields(Features))
+"""of the features, in the order of `Features`"""
+
+Table = Mapping[str, Array]
+"""feature name -> (n,) float32 in [0, 1]: the features of n candidates"""
+
+WEIGHTS = Path(__file__).with_name("weights.json")
+
+ANSWER_AT = 0.4
+"""The confidence below which the knowledge base does not answer. Chosen by hand, somewhat below an even chance: few more
+wrong answers are given there than at it, and two questions in a hundred fewer are left without an answer."""
+
+FAR = 3.0
+"""of weighted sums: a lead of this much counts as 1, as if there were no other candidate"""
+
+ENOUGH_WORDS = 9.0
+"""a BM25 sum counts as 1 from here on, measured in words that no issue has"""
+
+FAR_IN_WORDS = 6.0
+"""the same for the margin between two BM25 sums"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What was learned for one kind of question; `weights` and `curve` in the order of NAMES."""
+    """What was learned for one kind of question."""
 
-    weights: tuple[float, ...]
-    """what a kind of evidence counts in the score"""
-    curve: tuple[float, ...]
-    """what it counts in the log odds of being right"""
+    weights: Mapping[str, float]
+    """feature -> what it counts in the score"""
+    curve: Mapping[str, float]
+    """feature -> what it counts in the log odds of being right"""
     lead: float
     """what the lead over the next issue counts there"""
     chinese: float
-    """what is added for a Chinese question, which shares more words by chance"""
+    """added for a Chinese question, which shares more words by chance"""
     bias: float
 
 
-# fitted by scripts/fit_ranking.py
-PASTED = Fit(
-    weights=(1.90, 1.93, 2.63, 3.19, 2.89, 3.03, 2.55),
-    curve=(1.43, 3.80, 4.01, 1.33, 1.75, 2.41, 0.53),
-    lead=3.16,
-    chinese=-0.55,
-    bias=-7.57,
-)
-DESCRIBED = Fit(
-    weights=(3.37, 4.82, 4.56, 0.00, 7.18, 0.00, 1.07),
-    curve=(1.53, 5.16, 4.78, 0.00, 2.31, 0.00, 0.00),
-    lead=3.95,
-    chinese=-0.83,
-    bias=-5.57,
-)
-# end of what was fitted
-
-ANSWER_AT = 0.4
-"""the confidence below which the knowledge base does not speak"""
-
-FAR = 3.0
-"""of weighted sums: what is this far ahead of the others is as sure as if it were alone"""
-
-ENOUGH_WORDS = 9.0
-"""of BM25 sums, in words that no issue has: more of them say no more"""
-
-FAR_IN_WORDS = 6.0
-"""the same for leads"""
+@cache
+def _fits() -> dict[str, Fit]:
+    found = json.loads(WEIGHTS.read_bytes())
+    return {kind: Fit(**found[kind]) for kind in ("pasted", "described")}
 
 
-def scores(evidence: Array, *, pasted: bool) -> Array:
-    """(n,) from evidence (n, len(NAMES)): its weighted mean, in [0, 1], by which hits are ordered. `pasted`: the
-    question holds error lines."""
-    weights = np.array((PASTED if pasted else DESCRIBED).weights)
-    return np.asarray(evidence @ weights / weights.sum())
+def fit_for(*, pasted: bool) -> Fit:
+    """The weights for a question with error lines (`pasted`), or for a description."""
+    return _fits()["pasted" if pasted else "described"]
 
 
-def confidences(evidence: Array, scores: Array, beside: float, *, pasted: bool, chinese: bool) -> Array:
-    """(n,): the probability, in (0, 1), that each is the issue asked about. `beside`: the highest score of an issue
-    that is not among them."""
-    fit = PASTED if pasted else DESCRIBED
-    leads = ahead(np.append(scores, beside) * sum(fit.weights), FAR)[: len(scores)]
-    bias = fit.bias + (fit.chinese if chinese else 0.0)
-    return np.asarray(1.0 / (1.0 + np.exp(-(evidence @ np.array(fit.curve) + fit.lead * leads + bias))))
+def _weighted_sum(table: Table, weights: Mapping[str, float]) -> Array:
+    return np.asarray(sum(weights[name] * table[name] for name in NAMES), np.float64)
 
 
-def ahead(scores: Array, far: float) -> Array:
-    """(n,) in [-1, 1]: how far each is ahead of the best of the others, or behind it; 1 is `far` ahead."""
+def scores(table: Table, fit: Fit) -> Array:
+    """(n,): the weighted mean of each candidate's features, in [0, 1], by which hits are ordered."""
+    return _weighted_sum(table, fit.weights) / sum(fit.weights.values())
+
+
+def confidences(table: Table, scores: Array, fit: Fit, *, chinese: bool) -> Array:
+    """(n,): the probability, in (0, 1), that each candidate is the issue asked about."""
+    leads = lead(scores * sum(fit.weights.values()), FAR)
+    log_odds = _weighted_sum(table, fit.curve) + fit.lead * leads + fit.bias + (fit.chinese if chinese else 0.0)
+    return np.asarray(1.0 / (1.0 + np.exp(-log_odds)))
+
+
+def lead(scores: Array, far: float) -> Array:
+    """(n,) in [-1, 1]: how far each is above the best of the others, or below it; 1 is `far` above."""
     if not len(scores):
         return np.zeros(0)
     first = int(np.argmax(scores))
@@ -97,32 +113,28 @@ def ahead(scores: Array, far: float) -> Array:
     return np.asarray(np.clip(leads / far, -1, 1))
 
 
-def in_words(sums: Array, unseen: float) -> tuple[Array, Array]:
-    """From BM25 sums (n,): how much each is, in [0, 1], and how far ahead, 1/2 for a tie. `unseen`: what a word tells
-    that no issue has."""
-    return np.minimum(sums / (ENOUGH_WORDS * unseen), 1), (ahead(sums, FAR_IN_WORDS * unseen) + 1) / 2
+def scaled_bm25(sums: Array, unseen: float) -> tuple[Array, Array]:
+    """From BM25 sums (n,): each as a share of enough, in [0, 1], and its margin over the others, 1/2 for a tie.
+    `unseen`: the information of a word that no issue has."""
+    return np.minimum(sums / (ENOUGH_WORDS * unseen), 1), (lead(sums, FAR_IN_WORDS * unseen) + 1) / 2
 
 
-def coverage(weights: Array, tells: Array, unseen: float) -> Array:
-    """(n,) from BM25 weights (n, terms) and what each term tells (terms,): the share of it that stands in each issue,
-    as if one more term had been asked for that no issue has, which tells `unseen`: one common word is a question half
-    told."""
-    return np.asarray(np.where(weights > 0, tells, 0).sum(axis=1) / (tells.sum() + unseen), np.float32)
+def coverage(weights: Array, information: Array, unseen: float) -> Array:
+    """(n,) from BM25 weights (n, terms) and the information of each term (terms,): the share of it that stands in each
+    issue. One more term that no issue has is counted in, of information `unseen`, so that a question of one common word
+    is never covered to its end."""
+    covered = np.where(weights > 0, information, 0).sum(axis=1)
+    return np.asarray(covered / (information.sum() + unseen), np.float32)
 
 
-def closeness(lines: Sequence[Sequence[str]], errors: Sequence[Sequence[str]]) -> float:
+def bigram_overlap(lines: Sequence[Sequence[str]], errors: Sequence[Sequence[str]]) -> float:
     """The nearest pair of a question's line and a record's error line, both as terms: shared pairs of neighbours, over
-    those of the shorter line (Szymkiewicz-Simpson overlap), damped where that is short."""
+    those of the shorter line (Szymkiewicz-Simpson overlap), damped where few pairs are shared."""
     best = 0.0
-    asked = [_pairs(line) for line in lines]
-    for error in errors:
-        told = _pairs(error)
+    asked = [set(pairwise(line)) for line in lines]
+    for printed in (set(pairwise(error)) for error in errors):
         for pairs in asked:
-            shared = len(pairs & told)
+            shared = len(pairs & printed)
             if shared:
-                best = max(best, shared / min(len(pairs), len(told)) * (1 - 0.5**shared))
+                best = max(best, shared / min(len(pairs), len(printed)) * (1 - 0.5**shared))
     return best
-
-
-def _pairs(terms: Sequence[str]) -> set[tuple[str, str]]:
-    return set(pairwise(terms))
