@@ -46,7 +46,7 @@ class KnowledgeBase:
         """how answers name this base: "bundled", or the absolute path of its articles or index"""
         self._opened = Searcher(store, encoder, base=self.name)
         self._follower: Follower[Searcher] | None = None
-        self._scanner: Scanner | None = None
+        self._scanners: dict[str | None, Scanner] = {}
 
     @classmethod
     def open(cls, index: str | Path | None = None, *, encoder: Encoder | str | None = None) -> KnowledgeBase:
@@ -172,11 +172,10 @@ class KnowledgeBase:
         """What finds the issues of the newest snapshot in logs; `project`: only those of this project or tag."""
         from kb.scan import Scanner
 
-        searcher, kept = self.searcher, self._scanner
-        if project is not None:
-            return Scanner(searcher, project=project)
+        searcher = self.searcher
+        kept = self._scanners.get(project)
         if kept is None or kept.searcher is not searcher:
-            kept = self._scanner = Scanner(searcher)
+            kept = self._scanners[project] = Scanner(searcher, project=project)
         return kept
 
     def scan(

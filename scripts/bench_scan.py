@@ -36,7 +36,7 @@ def main() -> None:
     logs = {path: _read(path) for path in sorted(asked.folder.rglob("*")) if path.is_file()}
     with KnowledgeBase.open(asked.index) as base:
         start = time.process_time()
-        scanner = Scanner(base)
+        scanner = base.scanner()
         print(f"{base.size} issues compiled in {time.process_time() - start:.2f} s")
         found = 0
         for path, data in logs.items():

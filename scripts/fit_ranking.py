@@ -1,30 +1,35 @@
-"""Fits the numbers in kb/ranking.py on development questions, and says how good they are on questions they never saw.
+"""Fits the weights in kb/search/weights.json on development questions, and says how good they are on questions that
+were held out.
 
     python scripts/fit_ranking.py [--articles DIR] [--questions FILE ...] [--misses] [--ablate] [--write]
 
 A question is a line as `kb eval` reads it; one whose issue is not in the base, like one without an issue, must not be
-answered. Cross-validated over issues: a question is judged by numbers that were fitted without any question about its
-issue. Questions with error lines and descriptions are fitted apart, each in two steps, no weight below zero:
+answered. Cross-validated over issues: a question is judged by weights that were fitted without any question about its
+issue. Questions with error lines and descriptions are fitted apart, each in two steps by L-BFGS-B (scipy), with no
+weight of a feature below zero:
 
     weights                   conditional logit: of a question's candidates, which one is the right one?
     curve lead chinese bias   logistic regression over first hits: is it the right one?
 
-`--ablate` says what each part earns: the same without it. `--write` puts the numbers fitted on all questions into
-kb/ranking.py.
+`--ablate` says what each feature earns: the same without it. `--write` puts the weights fitted on all questions into
+kb/search/weights.json, with what they were fitted on.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 import tempfile
-from collections import defaultdict
-from dataclasses import astuple, dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from kb import KnowledgeBase
 from kb.evaluate import Question, calibrate, read_questions
@@ -40,13 +45,13 @@ Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass
 class Asked:
-    """One question and its hits, best first by whatever numbers kb/ranking.py holds at present."""
+    """One question and its hits, best first by the present weights."""
 
     question: Question
     pasted: bool
     chinese: bool
-    evidence: Vector
-    """(hits, features)"""
+    features: Vector
+    """(hits, features) in the order of `ranking.NAMES`"""
     right: Vector
     """(hits,) 0 or 1"""
     issues: list[str]
@@ -55,12 +60,16 @@ class Asked:
 
 
 def fit(asked: list[Asked]) -> ranking.Fit:
-    weights = fit_weights([(one.evidence, one.right) for one in asked])
+    weights = fit_weights([(one.features, one.right) for one in asked])
     firsts = [(one, *first_hit(one, weights)) for one in asked if len(one.right)]
-    seen = np.array([features for _, _, features in firsts])
+    seen = np.array([row for _, _, row in firsts])
     curve = fit_curve(seen, np.array([one.right[order[0]] for one, order, _ in firsts]))
     n = len(ranking.NAMES)
-    return ranking.Fit(tuple(weights), tuple(curve[:n]), *curve[n:].tolist())
+    return ranking.Fit(_named(weights), _named(curve[:n]), *(float(value) for value in curve[n:]))
+
+
+def _named(values: Vector) -> dict[str, float]:
+    return {name: float(value) for name, value in zip(ranking.NAMES, values, strict=True)}
 
 
 def fit_weights(asked: list[tuple[Vector, Vector]]) -> Vector:
@@ -70,55 +79,57 @@ def fit_weights(asked: list[tuple[Vector, Vector]]) -> Vector:
     x = np.zeros((len(asked), most, len(ranking.NAMES)))
     y = np.zeros((len(asked), most))
     there = np.zeros((len(asked), most), bool)
-    for n, (evidence, right) in enumerate(asked):
-        x[n, : len(right)], y[n, : len(right)], there[n, : len(right)] = evidence, right, True
+    for n, (features, right) in enumerate(asked):
+        x[n, : len(right)], y[n, : len(right)], there[n, : len(right)] = features, right, True
 
-    def gradient(w: Vector) -> Vector:
+    def loss(w: Vector) -> tuple[float, Vector]:
         z = np.where(there, x @ w, -np.inf)
         p = np.exp(z - z.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
-        wanted = p * y / (p * y).sum(axis=1, keepdims=True)
-        return np.einsum("nhf,nh->f", x, p - wanted) / len(asked) + L2_WEIGHTS * w
+        hit = (p * y).sum(axis=1, keepdims=True)
+        value = -np.log(hit).mean() + L2_WEIGHTS / 2 * (w @ w)
+        return float(value), np.einsum("nhf,nh->f", x, p - p * y / hit) / len(asked) + L2_WEIGHTS * w
 
-    return descend(gradient, np.ones(x.shape[2]), free=0, steps=1500, rate=0.5)
+    return minimized(loss, np.ones(x.shape[2]), free=0)
 
 
 def fit_curve(x: Vector, y: Vector) -> Vector:
     """(features + lead + chinese + bias,), all but the last two >= 0."""
     x1 = np.hstack([x, np.ones((len(x), 1))])
 
-    def gradient(w: Vector) -> Vector:
-        found = x1.T @ (1 / (1 + np.exp(-x1 @ w)) - y) / len(y)
-        found[:-1] += L2_CURVE * w[:-1]
-        return np.asarray(found)
+    def loss(w: Vector) -> tuple[float, Vector]:
+        z = x1 @ w
+        value = (np.logaddexp(0, z) - y * z).mean() + L2_CURVE / 2 * (w[:-1] @ w[:-1])
+        gradient = x1.T @ (1 / (1 + np.exp(-z)) - y) / len(y)
+        gradient[:-1] += L2_CURVE * w[:-1]
+        return float(value), np.asarray(gradient)
 
-    return descend(gradient, np.zeros(x1.shape[1]), free=2, steps=20_000, rate=1.0)
+    return minimized(loss, np.zeros(x1.shape[1]), free=2)
 
 
-def descend(gradient: Any, w: Vector, *, free: int, steps: int, rate: float) -> Vector:
-    """Projected gradient descent with momentum; all but the last `free` coordinates stay at 0 or above."""
-    velocity = np.zeros_like(w)
-    bounded = len(w) - free
-    for _ in range(steps):
-        velocity = 0.9 * velocity - rate * gradient(w)
-        w = w + velocity
-        w[:bounded] = np.maximum(w[:bounded], 0)
-    return w
+def minimized(loss: Callable[[Vector], tuple[float, Vector]], start: Vector, *, free: int) -> Vector:
+    """The minimum of a convex loss; all but the last `free` coordinates stay at 0 or above. Raises ArithmeticError."""
+    bounds = [(0.0, None)] * (len(start) - free) + [(None, None)] * free
+    found = minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 10_000, "ftol": 1e-12}
+    )
+    if not found.success:
+        raise ArithmeticError(f"the fit did not converge: {found.message}")
+    return np.asarray(found.x)
 
 
 def first_hit(one: Asked, weights: Vector) -> tuple[Vector, Vector]:
-    """The order of a question's hits, and what the curve sees of the first: its evidence, its lead and the language."""
-    sums = one.evidence @ weights
+    """The order of a question's hits, and what the curve sees of the first: its features, its lead and the language."""
+    sums = one.features @ weights
     order = np.argsort(-sums, kind="stable")
-    lead = ranking.ahead(sums, ranking.FAR)[order[0]]
-    return order, np.array([*one.evidence[order[0]], lead, one.chinese])
+    lead = ranking.lead(sums, ranking.FAR)[order[0]]
+    return order, np.array([*one.features[order[0]], lead, one.chinese])
 
 
 def confidence(one: Asked, fitted: ranking.Fit) -> tuple[Vector, float]:
-    order, seen = first_hit(one, np.array(fitted.weights))
-    return order, float(
-        1 / (1 + np.exp(-(seen @ np.array([*fitted.curve, fitted.lead, fitted.chinese]) + fitted.bias)))
-    )
+    order, seen = first_hit(one, np.array([fitted.weights[name] for name in ranking.NAMES]))
+    curve = [*(fitted.curve[name] for name in ranking.NAMES), fitted.lead, fitted.chinese]
+    return order, float(1 / (1 + np.exp(-(seen @ np.array(curve) + fitted.bias))))
 
 
 def ask(questions: list[Question], articles: Path) -> list[Asked]:
@@ -134,7 +145,9 @@ def ask(questions: list[Question], articles: Path) -> list[Asked]:
                         question,
                         bool(result.query.signatures),
                         result.query.lang == "zh",
-                        np.array([astuple(hit.features) for hit in result.hits]).reshape(-1, len(ranking.NAMES)),
+                        np.array(
+                            [[getattr(hit.features, name) for name in ranking.NAMES] for hit in result.hits]
+                        ).reshape(-1, len(ranking.NAMES)),
                         np.array([hit.issue in question.wanted for hit in result.hits], float),
                         [hit.issue for hit in result.hits],
                         bool(known & set(question.wanted)),
@@ -168,7 +181,7 @@ def ablation(asked: list[Asked], articles: Path) -> dict[str, dict[str, float]]:
     parts = {"nothing": asked}
     for n, name in enumerate(ranking.NAMES):
         keep = np.arange(len(ranking.NAMES)) != n
-        parts[name] = [replace(one, evidence=one.evidence * keep) for one in asked]
+        parts[name] = [replace(one, features=one.features * keep) for one in asked]
     parts["pasted and described apart"] = [replace(one, pasted=True) for one in asked]
     with tempfile.TemporaryDirectory() as folder:
         for path in articles.glob("*/*.md"):
@@ -176,7 +189,7 @@ def ablation(asked: list[Asked], articles: Path) -> dict[str, dict[str, float]]:
             copy = Path(folder, path.parent.name, path.name)
             copy.parent.mkdir(exist_ok=True)
             copy.write_text(text, "utf-8")
-        parts["how people ask, in the articles"] = ask([one.question for one in asked], Path(folder))
+        parts["aliases in the articles"] = ask([one.question for one in asked], Path(folder))
     return {name: shares(part, cross_validated(part)) for name, part in parts.items()}
 
 
@@ -192,7 +205,7 @@ def shares(asked: list[Asked], judged: list[Judgement]) -> dict[str, float]:
         "others": float(np.mean([right for one, right, _ in known if one.question.kind != "description"])),
         "description": float(np.mean([right for one, right, _ in known if one.question.kind == "description"])),
         "answered": float(np.mean([answered for _, _, answered in known])),
-        "rejected": float(np.mean([not answered for one, _, answered in both if not one.known])),
+        "abstention": float(np.mean([not answered for one, _, answered in both if not one.known])),
     }
 
 
@@ -220,16 +233,27 @@ def report(asked: list[Asked], judged: list[Judgement], *, misses: bool) -> None
     print(f"expected calibration error of the first hit: {calibrate(firsts).error:.3f}")
 
 
-def written(pasted: ranking.Fit, described: ranking.Fit) -> str:
-    lines = []
-    for name, fitted in (("PASTED", pasted), ("DESCRIBED", described)):
-        lines.append(f"{name} = Fit(")
-        for field in ("weights", "curve"):
-            numbers = ", ".join(f"{value:.2f}" for value in getattr(fitted, field))
-            lines.append(f"    {field}=({numbers}),")
-        lines.extend(f"    {field}={getattr(fitted, field):.2f}," for field in ("lead", "chinese", "bias"))
-        lines.append(")")
-    return "\n".join(lines) + "\n"
+def written(asked: list[Asked], files: list[Path]) -> str:
+    """The text of weights.json."""
+    known = Counter(one.known for one in asked)
+    fitted_on = {
+        "by": "scripts/fit_ranking.py --write",
+        "questions": sorted(path.name for path in files),
+        "answerable": known[True],
+        "unanswerable": known[False],
+        "issues": len({one.question.issue for one in asked if one.known}),
+    }
+    fits = {
+        name: asdict(fit([one for one in asked if one.pasted == (name == "pasted")]))
+        for name in ("pasted", "described")
+    }
+    return json.dumps({"fitted": fitted_on, **_rounded(fits)}, indent=1) + "\n"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    return round(value, 2) + 0.0 if isinstance(value, float) else value
 
 
 def main() -> int:
@@ -237,8 +261,8 @@ def main() -> int:
     parser.add_argument("--articles", type=Path, default=ROOT / "articles")
     parser.add_argument("--questions", type=Path, nargs="+", default=sorted((ROOT / "tests" / "cases").glob("*.jsonl")))
     parser.add_argument("--misses", action="store_true", help="list the questions that went wrong")
-    parser.add_argument("--ablate", action="store_true", help="say what each part earns")
-    parser.add_argument("--write", action="store_true", help="put the numbers into kb/ranking.py")
+    parser.add_argument("--ablate", action="store_true", help="say what each feature earns")
+    parser.add_argument("--write", action="store_true", help="put the weights into kb/search/weights.json")
     args = parser.parse_args()
     questions = [question for path in args.questions for question in read_questions(path.read_bytes(), str(path))]
     asked = ask(questions, args.articles)
@@ -246,12 +270,10 @@ def main() -> int:
     if args.ablate:
         for name, figures in ablation(asked, args.articles).items():
             print(f"without {name:34}{'  '.join(f'{key} {value:.3f}' for key, value in figures.items())}")
-    text = written(*(fit([one for one in asked if one.pasted == pasted]) for pasted in (True, False)))
-    print(f"\n# in the order of {', '.join(ranking.NAMES)}:\n{text}", end="")
+    text = written(asked, args.questions)
+    print(f"\n{text}", end="")
     if args.write:
-        path = ROOT / "kb" / "ranking.py"
-        marks = r"(# fitted by scripts/fit_ranking\.py\n).*?(# end of what was fitted\n)"
-        path.write_text(re.sub(marks, lambda m: m[1] + text + m[2], path.read_text("utf-8"), flags=re.DOTALL), "utf-8")
+        ranking.WEIGHTS.write_text(text, "utf-8")
     return 0
 
 

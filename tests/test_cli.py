@@ -288,9 +288,7 @@ def test_projects(kb_: Kb, index: Path) -> None:
     assert len(told) == 2
     assert next(p["issues"] for p in listed if p["project"] == "ms-swift") >= 2
     with KnowledgeBase.open(index) as base:
-        assert sum(p["issues"] for p in listed) == len(
-            {one.issue for one in base._store.records(range(base._store.size))}
-        )
+        assert sum(p["issues"] for p in listed) == len({one.issue for one in base.records()})
     assert [line.split(None, 1) for line in lines] == [[str(p["issues"]), p["project"]] for p in listed]
 
 

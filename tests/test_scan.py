@@ -15,12 +15,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from conftest import Write, article
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb import KnowledgeBase
 from kb.cli.watch import _chunks
 from kb.errors import QueryError
+from kb.index import follow
+from kb.index.build import build
 from kb.logs.errors import is_error_line
 from kb.logs.fingerprints import Fingerprints, words_of
 from kb.logs.severity import is_usual, says_failure, speaker, warns
@@ -44,11 +47,11 @@ def base(index: Path) -> Iterator[KnowledgeBase]:
 
 @pytest.fixture(scope="module")
 def scanner(base: KnowledgeBase) -> Scanner:
-    return Scanner(base)
+    return Scanner(base.searcher)
 
 
 def seen(report: ScanReport) -> list[list[object]]:
-    return [[f.issue, f.first_line, f.last_line, f.count, f.speakers] for f in report.findings]
+    return [[f.issue, f.first_line, f.last_line, f.count, f.processes] for f in report.findings]
 
 
 def encoded(lines: list[str]) -> bytes:
@@ -166,7 +169,7 @@ def test_the_telling_follows_the_log_or_the_wish(scanner: Scanner) -> None:
 
 def test_one_project(base: KnowledgeBase) -> None:
     log = encoded([DEQUE, "ImportError: /x/libtorch_cuda.so: undefined symbol: ncclCommRegister"])
-    assert [f.issue for f in Scanner(base, project="MS-Swift").scan([log]).findings] == [DEQUE_ISSUE]
+    assert [f.issue for f in base.scanner("MS-Swift").scan([log]).findings] == [DEQUE_ISSUE]
 
 
 def test_the_line_as_it_stood(scanner: Scanner) -> None:
@@ -189,6 +192,49 @@ def test_a_long_line_is_shown_in_one_piece(scanner: Scanner, before: int, after:
     assert finding.text.removeprefix("… ").removesuffix(" …") in line
     assert finding.text.startswith("… ") == (not line.startswith(finding.text[:20]))
     assert finding.text.endswith(" …") == (not line.endswith(finding.text[-20:]))
+
+
+# --- a rebuild in the middle ----------------------------------------------------------------------------------------
+
+
+def test_a_log_is_judged_by_one_snapshot(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scanner kept its fingerprints while its questions went to the newest snapshot: after a rebuild the report
+    named a snapshot that did not hold the issue."""
+    build(write({"en/a.md": article("the flux capacitor boomed at 88 mph")}), tmp_path / "index")
+    monkeypatch.setattr(follow, "LOOK_EVERY_S", 0.0)
+    with KnowledgeBase.open(tmp_path / "index") as base:
+        before = base.snapshot
+        one = Scan(base.scanner())
+        one.feed(b"healthy line\n")
+        (tmp_path / "articles" / "en" / "a.md").unlink()
+        build(write({"en/b.md": article("the warp core breached in deck 12")}), tmp_path / "index")
+        one.feed(b"RuntimeError: the flux capacitor boomed at 88 mph\n")
+        report = one.finish()
+        assert [f.issue for f in report.findings] == ["a#1"]
+        assert report.snapshot == before != base.snapshot
+
+
+def test_a_log_that_is_followed_moves_to_what_is_built_meanwhile(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(write({"en/a.md": article("the flux capacitor boomed at 88 mph")}), tmp_path / "index")
+    monkeypatch.setattr(follow, "LOOK_EVERY_S", 0.0)
+    with KnowledgeBase.open(tmp_path / "index") as base:
+        one = Scan(base.scanner())
+        one.feed(b"RuntimeError: the flux capacitor boomed at 88 mph\n")
+        build(write({"en/b.md": article("the warp core breached in deck 12")}), tmp_path / "index")
+        one.feed(b"RuntimeError: the warp core breached in deck 12\n")
+        assert [f.issue for f in one.findings] == ["a#1"]
+        one.move_to(base.scanner())
+        one.feed(
+            b"RuntimeError: the warp core breached in deck 12\nRuntimeError: the flux capacitor boomed at 88 mph\n"
+        )
+        report = one.finish()
+    assert [(f.issue, f.first_line, f.last_line, f.count) for f in report.findings] == [
+        ("a#1", 1, 4, 2),
+        ("b#1", 3, 3, 1),
+    ]
+    assert report.snapshot == base.snapshot
 
 
 # --- laws -----------------------------------------------------------------------------------------------------------
@@ -302,7 +348,7 @@ def test_next_to_nothing(scanner: Scanner, log: bytes) -> None:
 
 def test_a_chinese_line_without_latin_words(article_base: KnowledgeBase) -> None:
     log = "[12:00:01] 进度 3%\n[12:00:02] 错误：梯度桶第 17 号聚合超时，请检查光模块\n".encode()
-    assert seen(Scanner(article_base).scan([log])) == [["bucket#1", 2, 2, 1, 1]]
+    assert seen(article_base.scanner().scan([log])) == [["bucket#1", 2, 2, 1, 1]]
 
 
 @pytest.fixture
@@ -596,7 +642,7 @@ def test_the_public_form(scanner: Scanner) -> None:
     assert list(form) == ["lines", "bytes", "took_ms", "snapshot", "findings"]
     (finding,) = form["findings"]
     assert list(finding)[:9] == [
-        "issue", "lang", "project", "title", "confidence", "first_line", "last_line", "count", "speakers",
+        "issue", "lang", "project", "title", "confidence", "first_line", "last_line", "count", "processes",
     ]  # fmt: skip
     assert isinstance(report.findings[0], Finding)
     assert isinstance(report.findings[0].record, IssueRecord)

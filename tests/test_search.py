@@ -45,7 +45,7 @@ def base(index: Path) -> Iterator[KnowledgeBase]:
 
 @pytest.fixture(scope="module")
 def known(base: KnowledgeBase) -> set[str]:
-    return {record.issue for record in base._store.records(range(base._store.size))}
+    return {record.issue for record in base.records()}
 
 
 @pytest.fixture(scope="module")
@@ -395,7 +395,7 @@ def test_the_language_filter(lang: Any, base: KnowledgeBase) -> None:
 
 def test_the_project_filter(base: KnowledgeBase) -> None:
     told: dict[str, set[str]] = defaultdict(set)
-    for record in base._store.records(range(base._store.size)):
+    for record in base.records():
         told[record.issue] |= {name.casefold() for name in (record.project, *record.tags) if name}
     found: set[str] = set()
     for project, count in base.projects():
@@ -517,7 +517,7 @@ def test_show_suggests_what_is_near(base: KnowledgeBase) -> None:
 
 def test_projects_count_issues_once(base: KnowledgeBase) -> None:
     issues = defaultdict(set)
-    for record in base._store.records(range(base._store.size)):
+    for record in base.records():
         issues[record.project].add(record.issue)
     issues.pop(None, None)
     found = base.projects()

@@ -1,4 +1,4 @@
-"""kb.arrays, kb.index.bm25, kb.index.store and kb.index.faiss against oracles: naive loops, bm25s, the safetensors package."""
+"""The index seam against oracles: naive loops, the library bm25s, the safetensors package, a second store."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ from kb.base import KnowledgeBase
 from kb.errors import IndexCorrupt, IndexMissing
 from kb.index import faiss as store_faiss
 from kb.index import snapshot
-from kb.index.bm25 import K1, B, Bag, bag, weigh
+from kb.index.bm25 import K1, B, Bag, bag, postings_of
 from kb.index.build import build
 from kb.index.faiss import FaissStore
-from kb.index.passages import VIEW_KINDS
-from kb.index.store import Batch, rank
-from kb.records import IssueRecord, Lang, Source
+from kb.index.header import Header, Vocabulary
+from kb.index.passages import View
+from kb.index.store import Batch, Store, Views, rank
+from kb.records import IssueRecord, Lang, Ranking, Source
+from kb.search.searcher import Searcher
+from kb.search.terms import TermInformation
 
 DIM = 4
 
@@ -46,21 +49,24 @@ def record(n: int, lang: Lang = "en", project: str | None = "Demo", issue: int |
 
 def kind_of(n: int) -> int:
     """What the n-th view of a record is in these tests."""
-    return n % len(VIEW_KINDS)
+    return n % len(View)
 
 
 def store_of(folder: Path, groups: Sequence[Sequence[Sequence[float]]], **more: Any) -> FaissStore:
     """An index whose record i has the vectors `groups[i]`."""
     records = more.pop("records", None) or [record(i) for i in range(len(groups))]
     flat = [one for group in groups for one in group]
+    postings = postings_of(more.pop("bags", None) or [{} for _ in groups])
     batch = Batch(
         records=records,
-        bags=more.pop("bags", None) or [{} for _ in groups],
-        views=np.array(flat, np.float32).reshape(len(flat), DIM),
-        view_rows=np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups]),
-        view_kinds=np.array([kind_of(n) for group in groups for n in range(len(group))], np.int32),
+        postings=postings,
+        views=Views(
+            np.array(flat, np.float32).reshape(len(flat), DIM),
+            np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups]),
+            np.array([kind_of(n) for group in groups for n in range(len(group))], np.int32),
+        ),
+        surprisal=np.full(len(postings.terms), 20.0, np.float32),
         han={},
-        surprisal=lambda terms: [20.0] * len(terms),
         articles=[],
         manifest={"encoder": {"name": "fake", "dim": DIM, "probe": []}},
     )
@@ -101,45 +107,44 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(max_examples=examples(80))
 @given(
     groups=st.lists(st.lists(vector, max_size=3), min_size=1, max_size=40),
-    questions=st.lists(vector, max_size=4),
+    question=vector,
     k=st.integers(0, 45),
     data=st.data(),
 )
 def test_dense_is_a_naive_loop(
-    shelf: Path, groups: list[list[list[float]]], questions: list[list[float]], k: int, data: st.DataObject
+    shelf: Path, groups: list[list[list[float]]], question: list[float], k: int, data: st.DataObject
 ) -> None:
     store = store_of(shelf / "dense", groups)
     rows = data.draw(st.none() | st.sets(st.integers(0, len(groups) - 1)).map(sorted))
-    naive = {}
-    for row, group in enumerate(groups):
-        cosines = [sum(x * y for x, y in zip(a, b, strict=True)) for a in group for b in questions]
-        if cosines and (rows is None or row in rows):
-            naive[row] = max(cosines)
-    found = store.dense(
-        np.array(questions, np.float32).reshape(-1, DIM), k, None if rows is None else np.array(rows, np.int64)
-    )
+    naive = {
+        row: max(dot(view, question) for view in group)
+        for row, group in enumerate(groups)
+        if group and (rows is None or row in rows)
+    }
+    found = store.dense(np.array(question, np.float32), k, None if rows is None else np.array(rows, np.int64))
     assert list(zip(found.rows, found.scores, strict=True)) == naive_rank(naive, k)
     store.close()
 
 
+def dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
 def test_dense_asks_on_until_it_is_sure(tmp_path: Path) -> None:
-    """One record's many views, or another question's nearest, may hide a better record."""
+    """One record's many views may hide a better record."""
     many = [[1.0, 0, 0, 0]] * 40
-    store = store_of(tmp_path, [many, [[0.75, 0, 0, 0]], [[0, 0.5, 0, 0]], [[0, 0, 0, 0]], [[-1.0, 0, 0, 0]]])
-    question = np.eye(DIM, dtype=np.float32)[:2]
+    store = store_of(tmp_path, [many, [[0.75, 0, 0, 0]], [[0.5, 0, 0, 0]], [[0, 0, 0, 0]], [[-1.0, 0, 0, 0]]])
+    question = np.eye(DIM, dtype=np.float32)[0]
     for k, rows in [(1, (0,)), (2, (0, 1)), (3, (0, 1, 2)), (4, (0, 1, 2)), (99, (0, 1, 2))]:
         assert store.dense(question, k).rows == rows
     store = store_of(tmp_path / "ties", [[[1.0, 0, 0, 0]] for _ in range(100)])
     assert store.dense(question, 3).rows == (0, 1, 2)
-    many = [[[1.0, 0, 0, 0]] * 10] + [[[0.25, 0.75, 0, 0]]] + [[[0, 0.5 + i / 4, 0, 0]] for i in range(2)]
-    store = store_of(tmp_path / "two", many)
-    assert store.dense(question, 3).rows == (0, 1, 3)
 
 
 @pytest.mark.parametrize("value", [0.0, math.nan, math.inf, -math.inf])
 def test_no_signal_no_rows(tmp_path: Path, value: float) -> None:
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]], [[0, 1.0, 0, 0]]])
-    found = store.dense(np.full((1, DIM), value, np.float32), 5)
+    found = store.dense(np.full(DIM, value, np.float32), 5)
     assert -1 not in found.rows
     assert all(math.isfinite(score) for score in found.scores)
     if value == 0:
@@ -148,26 +153,20 @@ def test_no_signal_no_rows(tmp_path: Path, value: float) -> None:
 
 def test_an_empty_index_has_nothing_to_say(tmp_path: Path) -> None:
     store = store_of(tmp_path, [])
-    assert store.size == 0
-    assert store.dense(np.ones((1, DIM), np.float32), 5).rows == ()
+    assert store.header.columns.size == 0
+    assert store.dense(np.ones(DIM, np.float32), 5).rows == ()
     assert store.lexical(["cuda"], 5).rows == ()
     assert store.records([]) == []
 
 
 @settings(max_examples=examples(40))
-@given(groups=st.lists(st.lists(vector, max_size=3), min_size=1, max_size=12), questions=st.lists(vector, max_size=3))
-def test_cosines_are_what_dense_ranks_by(shelf: Path, groups: list[Any], questions: list[list[float]]) -> None:
-    store = store_of(shelf / "cosines", groups)
-    asked = np.array(questions, np.float32).reshape(-1, DIM)
-    found = store.dense(asked, 99)
-    assert store.cosines(asked, found.rows).max(axis=1, initial=0).tolist() == list(found.scores)
-    others = [row for row in range(store.size) if row not in found.rows]
-    assert (store.cosines(asked, others) <= 0).all()
-    for row, kinds in enumerate(store.cosines(asked, range(store.size)).tolist()):
-        for kind, cosine in enumerate(kinds):
-            views = [view for n, view in enumerate(groups[row]) if kind_of(n) == kind]
-            naive = [sum(x * y for x, y in zip(a, b, strict=True)) for a in views for b in questions]
-            assert cosine == max([0.0, *naive])
+@given(groups=st.lists(st.lists(vector, max_size=3), min_size=1, max_size=12), data=st.data())
+def test_views_of_rows_are_those_that_were_published(shelf: Path, groups: list[Any], data: st.DataObject) -> None:
+    store = store_of(shelf / "views", groups)
+    rows = data.draw(st.sets(st.integers(0, len(groups) - 1)).map(sorted))
+    found = store.views(np.array(rows, np.int64))
+    expected = [(view, row, kind_of(n)) for row in rows for n, view in enumerate(groups[row])]
+    assert [*zip(found.vectors.tolist(), found.rows.tolist(), found.kinds.tolist(), strict=True)] == expected
     store.close()
 
 
@@ -194,7 +193,7 @@ def naive_bm25(bags: Sequence[Bag], terms: Sequence[str]) -> list[float]:
 @settings(max_examples=examples(100))
 @given(bags=st.lists(one_bag, min_size=1, max_size=20), terms=st.lists(word | st.just("unseen"), max_size=6))
 def test_lexical_scores_are_the_cited_formula(bags: list[Bag], terms: list[str]) -> None:
-    np.testing.assert_allclose(weigh(bags).scores(terms), naive_bm25(bags, terms), rtol=1e-5)
+    np.testing.assert_allclose(postings_of(bags).scores(terms), naive_bm25(bags, terms), rtol=1e-5)
 
 
 @settings(max_examples=examples(60))
@@ -209,28 +208,51 @@ def test_lexical_ranking_is_a_naive_loop(
 ) -> None:
     store = store_of(shelf / "lexical", [[] for _ in bags], bags=bags)
     rows = data.draw(st.none() | st.sets(st.integers(0, len(bags) - 1)).map(sorted))
-    scores = weigh(bags).scores(terms)
+    scores = postings_of(bags).scores(terms)
     naive = {row: float(scores[row]) for row in (range(len(bags)) if rows is None else rows)}
     found = store.lexical(terms, k, None if rows is None else np.array(rows, np.int64))
     assert list(zip(found.rows, found.scores, strict=True)) == naive_rank(naive, k)
-    weights = store.weights(terms, range(len(bags)))
-    told = store.information(terms)
-    for column, term in enumerate(terms):
-        plain = weigh(bags).scores([term])
-        df = sum(term in one for one in bags)
-        idf = math.log(1 + (len(bags) - df + 0.5) / (df + 0.5))
-        np.testing.assert_allclose(weights[:, column] * idf, plain * told[column], rtol=1e-4)
-    for row, one in enumerate(bags):
-        assert [term in one for term in terms] == (weights[row] > 0).tolist()
+    weights = store.weights(terms, np.arange(len(bags)))
+    assert weights.tolist() == [
+        [float(postings_of(bags).scores([term])[row]) for term in terms] for row in range(len(bags))
+    ]
     store.close()
 
 
-def test_what_a_word_tells_in_a_small_base(tmp_path: Path) -> None:
+def information_of(bags: Sequence[Bag], surprisal: float = 20.0) -> tuple[TermInformation, Vocabulary]:
+    postings = postings_of(bags)
+    n = len(postings.terms)
+    vocabulary = Vocabulary(
+        postings.terms, np.diff(postings.starts), np.full(n, surprisal, np.float32), np.zeros(n, np.float32)
+    )
+    return TermInformation(vocabulary, len(bags)), vocabulary
+
+
+@given(bags=st.lists(one_bag, min_size=1, max_size=15), terms=st.lists(word | st.just("unseen"), max_size=5))
+def test_a_scaled_weight_counts_information_in_the_place_of_idf(bags: list[Bag], terms: list[str]) -> None:
+    information, _ = information_of(bags)
+    scale, of = information.scale(terms).tolist(), information.of(terms).tolist()
+    for term, factor, value in zip(terms, scale, of, strict=True):
+        df = sum(term in one for one in bags)
+        idf = math.log(1 + (len(bags) - df + 0.5) / (df + 0.5))
+        if df:
+            assert factor * idf == pytest.approx(value, rel=1e-4)
+        else:
+            assert factor == 0
+            assert value == pytest.approx(information.unseen)
+
+
+def test_the_information_of_a_term_in_a_small_base() -> None:
     """Of two records one has it: in a base of two that is nothing, and among four hundred issues it is a name."""
-    store = store_of(tmp_path, [[], []], bags=[{"nccl": 1}, {"cuda": 1, "oom": 1}])
-    tells = store.information(["nccl", "unseen", "cuda"]).tolist()
-    assert tells[0] == tells[2] == pytest.approx(math.log(1 + 399.5 / 1.5))
-    assert tells[1] == pytest.approx(math.log(1 + 400.5 / 0.5))
+    information, _ = information_of([{"nccl": 1}, {"cuda": 1, "oom": 1}])
+    rare = math.log(1 + 399.5 / 1.5)
+    assert information.of(["nccl", "unseen", "cuda"]).tolist() == pytest.approx([rare, math.log(1 + 400.5 / 0.5), rare])
+
+
+@pytest.mark.parametrize(("surprisal", "share"), [(0.0, 0.15), (5.0, 0.15), (8.0, 0.5), (11.0, 1.0), (20.0, 1.0)])
+def test_a_term_that_is_common_in_technical_text_has_less(surprisal: float, share: float) -> None:
+    common, rare = information_of([{"nccl": 1}], surprisal)[0], information_of([{"nccl": 1}])[0]
+    assert common.of(["nccl"])[0] == pytest.approx(share * rare.of(["nccl"])[0])
 
 
 @settings(max_examples=examples(50))
@@ -244,20 +266,15 @@ def test_lexical_scores_are_those_of_bm25s(bags: list[Bag], terms: list[str]) ->
     texts = [[term for term, n in one.items() for _ in range(n)] for one in bags]
     oracle = bm25s.BM25(method="lucene", k1=K1, b=B)
     oracle.index(texts, show_progress=False)
-    np.testing.assert_allclose(weigh(bags).scores(terms), oracle.get_scores(terms), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(postings_of(bags).scores(terms), oracle.get_scores(terms), rtol=1e-4, atol=1e-6)
 
 
 @given(st.lists(st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=1), st.integers(1, 9)), max_size=8))
-def test_bags_are_the_inverse_of_weigh(bags: list[Bag]) -> None:
-    assert weigh(bags).bags() == bags
+def test_bags_are_the_inverse_of_postings(bags: list[Bag]) -> None:
+    assert postings_of(bags).bags() == bags
 
 
-def test_idf_falls_with_frequency_and_is_highest_for_the_unknown() -> None:
-    postings = weigh([{"a": 1, "b": 1}, {"a": 3}, {"a": 1}])
-    assert 0 < postings.idf_of("a") < postings.idf_of("b") < postings.idf_of("never seen")
-
-
-# filters, tellings, records
+# filters, translations, records
 
 
 @pytest.fixture
@@ -287,22 +304,22 @@ def bilingual(tmp_path: Path) -> FaissStore:
     ],
 )
 def test_rows_by_language_and_project(bilingual: FaissStore, lang: Lang, project: str, rows: list[int] | None) -> None:
-    found = bilingual.rows(lang=lang, project=project)
+    found = bilingual.header.columns.rows(lang=lang, project=project)
     assert (None if found is None else found.tolist()) == rows
 
 
-def test_tellings_of_one_issue_find_each_other(bilingual: FaissStore) -> None:
-    assert [bilingual.telling(row, "en") for row in range(5)] == [0, 0, 2, 3, 4]
-    assert [bilingual.telling(row, "zh") for row in range(5)] == [1, 1, 2, 3, 4]
-    rows, issues = bilingual.tellings(range(5))
+def test_translations_of_one_issue_find_each_other(bilingual: FaissStore) -> None:
+    columns = bilingual.header.columns
+    assert [columns.translation(row, "en") for row in range(5)] == [0, 0, 2, 3, 4]
+    assert [columns.translation(row, "zh") for row in range(5)] == [1, 1, 2, 3, 4]
+    rows, issues = columns.translations(range(5))
     assert sorted(rows.tolist()) == [0, 1, 2, 3, 4]
     assert issues.tolist() == sorted(issues.tolist())
     number = dict(zip(rows.tolist(), issues.tolist(), strict=True))
     assert number[0] == number[1]
     assert len(set(number.values())) == 4
-    for asked in ([0], [1], [1, 0]):
-        assert bilingual.tellings(asked)[0].tolist() == [0, 1]
-    assert bilingual.tellings([0], np.array([1, 2]))[0].tolist() == [1]
+    for some in ([0], [1], [1, 0]):
+        assert columns.translations(some)[0].tolist() == [0, 1]
 
 
 def test_records_by_offset_in_any_order(bilingual: FaissStore) -> None:
@@ -334,17 +351,17 @@ def test_any_text_survives(tmp_path: Path) -> None:
     )
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]]] * 2, records=[one, record(1)])
     assert store.records([0, 1]) == [one, record(1)]
-    assert store.batch()[0] == [one, record(1)]
+    assert store.contents()[0] == [one, record(1)]
 
 
 def test_a_published_batch_is_what_the_next_build_starts_from(tmp_path: Path) -> None:
     bags: list[Bag] = [{"cuda": 2, "内存": 1}, {}, {"nccl": 7}]
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]], [], [[0, 1.0, 0, 0], [0, 0, 0, 0]]], bags=bags)
-    records, found, views, rows, _, han = store.batch()
+    records, found, views, han = store.contents()
     assert records == [record(i) for i in range(3)]
     assert found == bags
-    assert views.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    assert rows.tolist() == [0, 2, 2]
+    assert views.vectors.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
+    assert views.rows.tolist() == [0, 2, 2]
     assert han == {}
 
 
@@ -352,6 +369,63 @@ def test_a_published_batch_is_what_the_next_build_starts_from(tmp_path: Path) ->
 def test_vectors_that_are_no_numbers_are_refused(tmp_path: Path, views: list[list[float]]) -> None:
     with pytest.raises(IndexCorrupt):
         store_of(tmp_path, [views])
+
+
+# another store
+
+
+class NaiveStore:
+    """The whole seam in loops: what another engine must do. `Searcher` takes it like any other."""
+
+    def __init__(self, other: FaissStore) -> None:
+        self.header: Header = other.header
+        self._records, self._bags, self._views, _ = other.contents()
+
+    def dense(self, vector: Array, k: int, rows: Array | None = None) -> Ranking:
+        best: dict[int, float] = {}
+        for view, row in zip(self._views.vectors, self._views.rows.tolist(), strict=True):
+            if rows is None or row in rows:
+                best[row] = max(best.get(row, -1.0), float((view * vector).sum()))
+        return self._ranking(best, k)
+
+    def lexical(self, terms: Sequence[str], k: int, rows: Array | None = None) -> Ranking:
+        scores = naive_bm25(self._bags, terms)
+        return self._ranking({row: s for row, s in enumerate(scores) if rows is None or row in rows}, k)
+
+    def views(self, rows: Array) -> Views:
+        at = [n for row in rows.tolist() for n, owner in enumerate(self._views.rows.tolist()) if owner == row]
+        return Views(self._views.vectors[at], self._views.rows[at], self._views.kinds[at])
+
+    def weights(self, terms: Sequence[str], rows: Array) -> Array:
+        columns = [[naive_bm25(self._bags, [term])[row] for row in rows.tolist()] for term in terms]
+        return np.array(columns, np.float32).reshape(len(terms), len(rows)).T
+
+    def records(self, rows: Sequence[int]) -> list[IssueRecord]:
+        return [self._records[row] for row in rows]
+
+    def _ranking(self, scores: dict[int, float], k: int) -> Ranking:
+        found = naive_rank(scores, k)
+        return Ranking(tuple(row for row, _ in found), tuple(score for _, score in found))
+
+
+def test_another_store_gives_the_same_answers(tmp_path: Path, write: Write) -> None:
+    errors = [f"{what} at step {n}" for n in range(6) for what in ("boom", "crash", "hang")]
+    articles = write({"en/a.md": article(*errors), "zh/a.md": article(*errors), "en/b.md": article("oops", "alas")})
+    build(articles, tmp_path / "index", encoder=FakeEncoder())
+    store = FaissStore(tmp_path / "index")
+    ours, theirs = Searcher(store, FakeEncoder()), Searcher(NaiveStore(store), FakeEncoder())
+    filters: list[dict[str, Any]] = [{}, {"lang": "zh"}, {"project": "demo"}, {"k": 1}]
+    for question in (*(f"RuntimeError: {error}" for error in errors[:6]), "the setting behind alas", "step", "循环"):
+        for options in filters:
+            one, other = (searcher.search(question, **options).hits for searcher in (ours, theirs))
+            assert [hit.record.id for hit in one] == [hit.record.id for hit in other], (question, options)
+            assert [hit.confidence for hit in one] == pytest.approx([hit.confidence for hit in other], abs=1e-4)
+
+
+def test_both_are_stores() -> None:
+    members = [name for name in vars(Store) if not name.startswith("_")]
+    assert sorted(members) == ["dense", "header", "lexical", "records", "views", "weights"]
+    assert all(hasattr(kind, name) for kind in (FaissStore, NaiveStore) for name in members if name != "header")
 
 
 # threads

@@ -48,7 +48,7 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "sources": "and {n} more: kb show {issue}",
         "line": "line {first}",
         "lines": "lines {first} to {last}, {count} times",
-        "speakers": "by {n} ranks or processes",
+        "processes": "by {n} ranks or processes",
     },
     "zh": {
         "symptom": "现象",
@@ -71,7 +71,7 @@ _WORDS: dict[Lang, dict[str, str]] = {
         "sources": "另有 {n} 处：kb show {issue}",
         "line": "第 {first} 行",
         "lines": "第 {first} 至 {last} 行，共 {count} 次",
-        "speakers": "来自 {n} 个 rank 或进程",
+        "processes": "来自 {n} 个 rank 或进程",
     },
 }
 
@@ -195,8 +195,8 @@ class Screen:
         where = words["line" if finding.count == 1 else "lines"].format(
             first=finding.first_line, last=finding.last_line, count=finding.count
         )
-        if finding.speakers > 1:
-            where += "  ·  " + words["speakers"].format(n=finding.speakers)
+        if finding.processes > 1:
+            where += "  ·  " + words["processes"].format(n=finding.processes)
         self._line(_headline(record), "bold")
         self._line(f"  {log}: {where}  ·  {words['confidence']} {percent(finding.confidence)}", "dim")
         self._line(f"  > {finding.text}", "yellow")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kb.base import KnowledgeBase
     from kb.records import IssueRecord, Lang
     from kb.run import Outcome
-    from kb.scan import Finding, Scan, ScanReport
+    from kb.scan import Finding, Scanner, ScanReport
 
 __all__ = ["run", "scan"]
 
@@ -96,7 +96,7 @@ def scan(
         show = _Shown(base, as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
         for path in logs:
             if follow:
-                _follow(path, lambda: Scan(scanner, lang=lang, warnings=warnings), show)
+                _follow(path, lambda: base.scanner(project), {"lang": lang, "warnings": warnings}, show)
                 continue
             one = Scan(scanner, lang=lang, warnings=warnings)
             try:
@@ -210,32 +210,38 @@ def _unpacked(raw: BinaryIO) -> Iterator[bytes]:
     yield b"".join(pieces)
 
 
-def _follow(path: Path, begin: Callable[[], Scan], show: _Shown) -> None:
-    """Until Ctrl-C. A log that was made anew or cut off is another one, and is read from its start."""
-    log = str(path)
-    one = begin()
+def _follow(path: Path, newest: Callable[[], Scanner], options: dict[str, Any], show: _Shown) -> None:
+    """Until Ctrl-C. A log that was made anew or cut off is another one, and is read from its start. `newest` gives the
+    scanner of the newest snapshot: what is built meanwhile is looked for from then on."""
+    from kb.scan import Scan
+
+    log, scanner = str(path), newest()
+    scan = Scan(scanner, **options)
     raw: BinaryIO = path.open("rb")
     quiet = 0.0
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             if chunk := raw.read(_CHUNK):
-                one.feed(chunk)
+                scan.feed(chunk)
                 quiet = 0.0
             else:
                 time.sleep(_POLL_S)
                 quiet += _POLL_S
+                if newest() is not scanner:
+                    scanner = newest()
+                    scan.move_to(scanner)
                 if _is_another(path, raw):
                     for chunk in iter(lambda: raw.read(_CHUNK), b""):  # noqa: B023  what came before it was moved away
-                        one.feed(chunk)
-                    show.new(log, one.finish().findings)
+                        scan.feed(chunk)
+                    show.new(log, scan.finish().findings)
                     raw.close()
                     raw = path.open("rb")
-                    one = begin()
+                    scan = Scan(scanner, **options)
                     show.anew(log)
             if quiet >= _QUIET_S:
-                one.settle()
-            show.new(log, one.findings)
-    show.new(log, one.finish().findings)
+                scan.settle()
+            show.new(log, scan.findings)
+    show.new(log, scan.finish().findings)
     raw.close()
 
 

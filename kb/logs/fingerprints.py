@@ -76,10 +76,20 @@ class Fingerprint:
         return False
 
     def place_in(self, text: str) -> int:
-        """Where in a text it begins in whose words it stands."""
-        run = r"(?:\\[nt]|[\W_]){0,20}".join(map(re.escape, self.runs[0].split()))
-        found = re.search(run, text, re.IGNORECASE)
-        return found.start() if found else max(0, text.lower().find(self.anchor))
+        """Where in a text that holds the fingerprint its first words stand."""
+        return self.span_in(text)[0]
+
+    def span_in(self, text: str) -> tuple[int, int]:
+        """From where to where the fingerprint stands in a text that holds it; all of the text if it cannot be found
+        there as it is written."""
+        first = _pattern(self.runs[0]).search(text)
+        if not first:
+            return max(0, text.lower().find(self.anchor)), len(text)
+        end = first.end()
+        for run in self.runs[1:]:
+            found = _pattern(run).search(text, end)
+            end = found.end() if found else end
+        return first.start(), end
 
     def _goes_on(self, words: str, at: int) -> bool:
         for run in self.runs[1:]:
@@ -88,6 +98,11 @@ class Fingerprint:
                 return False
             at += len(run) - 1
         return True
+
+
+def _pattern(run: str) -> re.Pattern[str]:
+    """Finds a run of words in text as it was written: any case, a few other characters between words."""
+    return re.compile(r"(?:\\[nt]|[\W_]){0,20}".join(map(re.escape, run.split())), re.IGNORECASE)
 
 
 def words_of(text: str) -> str:

@@ -1,9 +1,12 @@
-"""Here is a log of any size; give me every known issue that occurs in it, and on which lines.
+"""The known issues that occur in a log of any size, each with its lines.
 
-A healthy log must come through without an alarm, so a line speaks for an issue only when it says that something failed,
-stands in words that one issue alone prints, and those words tell enough. What is shorter or shared needs its
-circumstances: the lines around it are searched for like a question, and the answer must be an issue that prints the
-line. Nearly all lines lack the words in question and are gone after one look; time is linear, memory bounded.
+A line is a candidate when it says that something failed and holds a fingerprint: words that few issues print
+(`kb.logs.fingerprints`). A search then decides. Where one issue alone prints the fingerprint, and it is informative
+enough, the line itself is searched for; otherwise, or when that is not sure enough, the lines around it are, and the
+answer must be an issue that prints the line. So a confidence here is the same calibrated number as in a search.
+
+Nearly all lines hold no fingerprint and are gone after one look (`prefilter`). Time is linear in the log, memory is
+bounded. A log is judged by one snapshot of the base; a log that is followed may move to a newer one (`Scan.move_to`).
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kb.errors import QueryError
@@ -27,17 +30,17 @@ from kb.text import HAN_CHAR
 __all__ = ["Finding", "Scan", "ScanReport", "Scanner"]
 
 # Chosen on the questions of tests/cases, planted in healthy logs: above 1.35 more is missed, below 1.2 alarms come.
-ALONE = 1.35  # `Fingerprint.weight` from which a line that one issue prints is enough
-ASK = 0.6  # and from which the lines around it are asked
-SURE, SURER = 0.5, 0.75  # how sure their answer must be: about a line that one issue prints, or several
-BEFORE, AFTER = 30, 10  # how many lines are asked
-MAX_ASKS = 40  # of one log; a search takes as long as a megabyte
-ASKS_OF_A_MARK = 3
-MAX_SPEAKERS = 4096
+ALONE = 1.35  # `Fingerprint.weight` from which a line that one issue prints is searched for by itself
+AROUND = 0.6  # and from which the lines around it are searched for
+SURE, SURER = 0.5, 0.75  # how confident the answer must be: about a line that one issue prints, or several
+BEFORE, AFTER = 30, 10  # how many lines around it
+MAX_SEARCHES = 40  # searches for lines around, in one log; a search takes as long as a megabyte
+SEARCHES_OF_A_FINGERPRINT = 3
+MAX_PROCESSES = 4096
 MAX_JUDGED, MAX_KEY = 4096, 1000
 
 _DIGITS = b"0123456789"
-# One of these stands in a line that tells an exit code, a signal or an Xid; most have none.
+# One of these stands in every line with an exit code, a signal or an Xid; most lines have none.
 _CODED = "code", "status", "sig", "xid", "kill", "segmentation", "bus error", "abort", "floating", "illegal", "terminat"
 _TO_ONES = str.maketrans("023456789", "1" * 9)
 
@@ -51,14 +54,14 @@ class Finding:
     issue: str
     record: IssueRecord
     confidence: float
-    """in [0, 1]"""
+    """in [0, 1]: the probability that this is the issue, as in a search"""
     first_line: int
     """1-based, as an editor and `grep -n` count"""
     last_line: int
     count: int
-    """how many lines said so"""
-    speakers: int
-    """how many ranks, workers or processes did, as the lines' prefixes tell; 1 where they tell nothing"""
+    """how many lines say so"""
+    processes: int
+    """how many ranks, workers or processes wrote them, as far as the lines' prefixes show; else 1"""
     text: str
     """the first of these lines, without colours, a long one cut"""
 
@@ -73,7 +76,7 @@ class Finding:
             "first_line": self.first_line,
             "last_line": self.last_line,
             "count": self.count,
-            "speakers": self.speakers,
+            "processes": self.processes,
             "text": self.text,
             "cause": r.cause,
             "fix": r.fix,
@@ -120,7 +123,7 @@ class Scanner:
             issue: codes("\n".join(line for record in records.values() for line in record.errors))
             for issue, records in self.translations.items()
         }
-        self.prefilter = Prefilter(f for f in self.fingerprints if f.weight >= ASK)
+        self.prefilter = Prefilter(f for f in self.fingerprints if f.weight >= AROUND)
 
     def scan(self, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False) -> ScanReport:
         one = Scan(self, lang=lang, warnings=warnings)
@@ -131,26 +134,26 @@ class Scanner:
 
 @dataclass(slots=True)
 class _Tally:
-    """What was seen of one fingerprint."""
+    """What was seen of one fingerprint (and one set of issues that it may stand for)."""
 
     fingerprint: Fingerprint
     issues: frozenset[str]
-    """those that print a fingerprint of such a line, and no other code than it does"""
+    """those that print a fingerprint of such a line, and no exit code, signal or Xid that contradicts it"""
     first: int
     text: str
     last: int = 0
     count: int = 0
-    speakers: set[str] = field(default_factory=set)
-    asks: int = 0
-    ask_from: int = 0
-    """the line from which the circumstances are new"""
+    processes: set[str] = field(default_factory=set)
+    searches: int = 0
+    search_from: int = 0
+    """the line from which the lines around are new"""
     issue: str | None = None
     confidence: float = 0.0
 
 
 @dataclass(slots=True)
-class _Question:
-    """A line whose circumstances are still coming in."""
+class _Pending:
+    """A line of which the lines after it have not come yet."""
 
     tally: _Tally
     number: int
@@ -168,11 +171,12 @@ class Scan:
         self._size = 0
         self._number = 1  # of the line that comes next
         self._before: list[bytes] = []
-        self._open: list[_Question] = []
-        self._asked = 0
+        self._pending: list[_Pending] = []
+        self._searches = 0
         self._tallies: dict[tuple[Fingerprint, frozenset[str]], _Tally] = {}
         self._judged: dict[tuple[bytes, Codes], _Tally | None] = {}
         self._coded: dict[bytes, bool] = {}
+        self._earlier: dict[str, Finding] = {}  # what was found by snapshots before this one
 
     def feed(self, data: bytes) -> None:
         self._size += len(data)
@@ -188,11 +192,18 @@ class Scan:
         took_ms = (time.perf_counter() - self._started) * 1000
         return ScanReport(self.findings, lines, self._size, self._scanner.searcher.snapshot, took_ms)
 
+    def move_to(self, scanner: Scanner) -> None:
+        """Looks for the issues of a newer snapshot from the next line on. What was found stays found."""
+        self.settle()
+        self._earlier = {finding.issue: finding for finding in self.findings}
+        self._scanner = scanner
+        self._tallies, self._judged, self._coded = {}, {}, {}
+
     def settle(self) -> None:
-        """Decides about lines whose circumstances are incomplete: nothing more comes for now."""
-        for question in self._open:
-            self._ask(question)
-        self._open = []
+        """Decides about the lines that still wait for lines after them: nothing more comes for now."""
+        for pending in self._pending:
+            self._search_around(pending)
+        self._pending = []
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -200,21 +211,22 @@ class Scan:
         for tally in self._tallies.values():
             if tally.issue is not None and tally.issue in self._scanner.wanted:
                 by_issue.setdefault(tally.issue, []).append(tally)
-        found = [self._finding(issue, tallies) for issue, tallies in by_issue.items()]
-        return tuple(sorted(found, key=lambda finding: (finding.first_line, finding.issue)))
+        found = {issue: self._finding(issue, tallies) for issue, tallies in by_issue.items()}
+        found = {issue: _joined(self._earlier.get(issue), found.get(issue)) for issue in {**self._earlier, **found}}
+        return tuple(sorted(found.values(), key=lambda finding: (finding.first_line, finding.issue)))
 
     def _finding(self, issue: str, tallies: list[_Tally]) -> Finding:
         first = min(tallies, key=lambda tally: (tally.first, -tally.fingerprint.weight))
-        tellings = self._scanner.translations[issue]
+        translations = self._scanner.translations[issue]
         lang = self._lang or ("zh" if HAN_CHAR.search(first.text) else "en")
         return Finding(
             issue=issue,
-            record=tellings.get(lang) or next(iter(tellings.values())),
+            record=translations.get(lang) or next(iter(translations.values())),
             confidence=max(tally.confidence for tally in tallies),
             first_line=first.first,
             last_line=max(tally.last for tally in tallies),
             count=sum(tally.count for tally in tallies),
-            speakers=len(set().union(*(tally.speakers for tally in tallies))),
+            processes=len(set().union(*(tally.processes for tally in tallies))),
             text=first.text,
         )
 
@@ -242,20 +254,25 @@ class Scan:
             return
         tally.last = number
         tally.count += 1
-        if len(tally.speakers) < MAX_SPEAKERS:
-            tally.speakers.add(speaker(decoded(part[:HALF_LINE])))
-        if tally.issue is None and number >= tally.ask_from and tally.asks < ASKS_OF_A_MARK and self._asked < MAX_ASKS:
-            tally.asks += 1
-            tally.ask_from = number + BEFORE
-            self._asked += 1
+        if len(tally.processes) < MAX_PROCESSES:
+            tally.processes.add(speaker(decoded(part[:HALF_LINE])))
+        if (
+            tally.issue is None
+            and number >= tally.search_from
+            and tally.searches < SEARCHES_OF_A_FINGERPRINT
+            and self._searches < MAX_SEARCHES
+        ):
+            tally.searches += 1
+            tally.search_from = number + BEFORE
+            self._searches += 1
             before = [*self._before, *lines[max(0, i - BEFORE) : i]][-BEFORE:]
-            question = _Question(tally, number, [*map(ends, before), part], AFTER)
-            self._open.append(question)
+            pending = _Pending(tally, number, [*map(ends, before), part], AFTER)
+            self._pending.append(pending)
             self._complete(lines)
 
     def _judged_once(self, part: bytes, number: int) -> _Tally | None:
-        """Lines that differ in their digits alone are judged once: a fingerprint lets numbers differ. Not so those in which a
-        number may name the failure."""
+        """Lines that differ in their digits alone are judged once, because a fingerprint lets numbers differ; except
+        where a number may say which failure it is."""
         key = part.translate(None, _DIGITS)
         if len(key) > MAX_KEY:
             key = hashlib.blake2b(key).digest()
@@ -266,17 +283,17 @@ class Scan:
         text = text_of(part) if coded is not False else ""
         if coded is None:
             coded = self._coded[key] = bool(_codes(text.translate(_TO_ONES)))
-        told = codes(text) if coded else frozenset()
-        if (key, told) not in self._judged:
-            self._judged[key, told] = self._tally(text or text_of(part), told, number)
-        return self._judged[key, told]
+        line_codes = codes(text) if coded else frozenset()
+        if (key, line_codes) not in self._judged:
+            self._judged[key, line_codes] = self._tally(text or text_of(part), line_codes, number)
+        return self._judged[key, line_codes]
 
-    def _tally(self, text: str, told: Codes, number: int) -> _Tally | None:
-        """Where to count this line; None for one that tells nothing."""
+    def _tally(self, text: str, line_codes: Codes, number: int) -> _Tally | None:
+        """Where to count this line; None for one that names no failure."""
         standing = self._scanner.fingerprints.standing_in(words_of(text))
-        agreeing = ((fingerprint, self._agreeing(fingerprint, told)) for fingerprint in standing)
+        agreeing = ((fingerprint, self._agreeing(fingerprint, line_codes)) for fingerprint in standing)
         fingerprints = [(fingerprint, issues) for fingerprint, issues in agreeing if issues]
-        if not fingerprints or fingerprints[0][0].weight < ASK:
+        if not fingerprints or fingerprints[0][0].weight < AROUND:
             return None
         fingerprint, printing = fingerprints[0]
         telling = telling_part(text, fingerprint)
@@ -287,51 +304,75 @@ class Scan:
         if tally is None:
             tally = self._tallies[fingerprint, issues] = _Tally(fingerprint, issues, number, shown(text, fingerprint))
             if len(printing) == 1 and fingerprint.weight >= ALONE and not is_around(telling):
-                (tally.issue,) = printing
-                tally.confidence = 1 - 0.5**fingerprint.weight
+                # The words of the fingerprint by themselves, too: in a long line other words drown them.
+                start, end = fingerprint.span_in(text)
+                _ = self._decide(tally, telling, SURE) or self._decide(tally, text[start:end], SURE)
         return tally
 
-    def _agreeing(self, fingerprint: Fingerprint, told: Codes) -> frozenset[str]:
+    def _agreeing(self, fingerprint: Fingerprint, line_codes: Codes) -> frozenset[str]:
         """The issues that print this fingerprint, without those whose signal, exit code or Xid is another one."""
-        if not told:
+        if not line_codes:
             return fingerprint.issues
-        return frozenset(issue for issue in fingerprint.issues if not contradicts(told, self._scanner.codes[issue]))
+        return frozenset(
+            issue for issue in fingerprint.issues if not contradicts(line_codes, self._scanner.codes[issue])
+        )
 
     def _complete(self, lines: list[bytes]) -> None:
-        """Gives open questions the whole lines among `lines` that come after theirs."""
-        still_open = []
-        for question in self._open:
-            seen = question.number + 1 + AFTER - question.wanted  # the first line that it has not got
+        """Gives the waiting pending the whole lines among `lines` that come after theirs."""
+        still_pending = []
+        for pending in self._pending:
+            seen = pending.number + 1 + AFTER - pending.wanted  # the first line that it has not got
             start = max(0, seen - self._number)
-            more = lines[start : min(start + question.wanted, len(lines) - 1)]
-            question.lines += map(ends, more)
-            question.wanted -= len(more)
-            if question.wanted:
-                still_open.append(question)
+            more = lines[start : min(start + pending.wanted, len(lines) - 1)]
+            pending.lines += map(ends, more)
+            pending.wanted -= len(more)
+            if pending.wanted:
+                still_pending.append(pending)
             else:
-                self._ask(question)
-        self._open = still_open
+                self._search_around(pending)
+        self._pending = still_pending
 
-    def _ask(self, question: _Question) -> None:
-        tally = question.tally
+    def _search_around(self, pending: _Pending) -> None:
+        tally = pending.tally
         if tally.issue is not None:
             return
-        # All that is not usual; then the failures and the frames alone, which prose from elsewhere may drown.
-        shown = (text_of(line.rstrip(b"\r").rsplit(b"\r", 1)[-1]) for line in question.lines)
+        # All that is not usual; then only the failures and the stack frames, among which other prose drowns them less.
+        shown = (text_of(line.rstrip(b"\r").rsplit(b"\r", 1)[-1]) for line in pending.lines)
         lines = [line for line in shown if not is_usual(line)]
-        for asked in (lines, [line for line in lines if says_failure(line) or line[:1].isspace()]):
-            try:
-                result = self._scanner.searcher.search("\n".join(asked), 1)
-            except QueryError:
-                continue
-            best = result.hits[0] if result.answered else None
-            if best and best.issue in tally.issues and best.confidence >= (SURE if len(tally.issues) == 1 else SURER):
-                tally.issue, tally.confidence = best.issue, best.confidence
+        for part in (lines, [line for line in lines if says_failure(line) or line[:1].isspace()]):
+            if self._decide(tally, "\n".join(part), SURE if len(tally.issues) == 1 else SURER):
                 return
 
+    def _decide(self, tally: _Tally, text: str, sure: float) -> bool:
+        """Searches for `text`. The answer counts when it is an issue that prints the line and is `sure` enough."""
+        try:
+            result = self._scanner.searcher.search(text, 1)
+        except QueryError:  # no words
+            return False
+        best = result.hits[0] if result.answered else None
+        if best is None or best.issue not in tally.issues or best.confidence < sure:
+            return False
+        tally.issue, tally.confidence = best.issue, best.confidence
+        return True
 
-def _is_about(tellings: dict[str, IssueRecord], project: str) -> bool:
-    names = {name.casefold() for record in tellings.values() for name in (record.project or "", *record.tags)}
+
+def _joined(earlier: Finding | None, later: Finding | None) -> Finding:
+    """One issue, found by two snapshots in one log."""
+    if earlier is None or later is None:
+        found = earlier or later
+        assert found is not None
+        return found
+    return replace(
+        earlier,
+        confidence=max(earlier.confidence, later.confidence),
+        last_line=later.last_line,
+        count=earlier.count + later.count,
+        processes=max(earlier.processes, later.processes),
+    )
+
+
+def _is_about(translations: dict[str, IssueRecord], project: str) -> bool:
+    names = {name.casefold() for record in translations.values() for name in (record.project or "", *record.tags)}
     return project.casefold() in names
 
 

@@ -1,9 +1,9 @@
 """From features to a score and a confidence.
 
-Features are few numbers, each between 0 and 1 (`kb.records.Features`). Their weighted mean orders the issues. A logistic
-curve over the same numbers and the lead over the next issue gives the probability that the first is right: an issue
-that is hardly nearer than its neighbours is a guess. A pasted error and a description are weighed apart, because a
-program repeats itself word by word and people never do.
+Features are few numbers, each between 0 and 1 (`kb.records.Features`). Their weighted mean orders the issues. A
+logistic curve over the same numbers and the lead over the next issue gives the probability that the first is right: an
+issue that is hardly nearer than its neighbours is a guess. A pasted error and a description are weighed apart, because
+a program repeats itself word by word and people never do.
 
 The weights are data: `weights.json`, written by `scripts/fit_ranking.py`, which also says there what they were fitted
 on. Chosen by hand are only the constants below.
@@ -47,8 +47,8 @@ Table = Mapping[str, Array]
 WEIGHTS = Path(__file__).with_name("weights.json")
 
 ANSWER_AT = 0.4
-"""The confidence below which the knowledge base does not answer. Chosen by hand, somewhat below an even chance: few more
-wrong answers are given there than at it, and two questions in a hundred fewer are left without an answer."""
+"""The confidence below which the knowledge base does not answer. Chosen by hand, somewhat below an even chance: few
+more wrong answers are given there than at it, and two questions in a hundred fewer are left without an answer."""
 
 FAR = 3.0
 """of weighted sums: a lead of this much counts as 1, as if there were no other candidate"""

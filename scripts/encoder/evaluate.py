@@ -39,7 +39,7 @@ from kb.index.passages import lexical_text, views
 from kb.logs.read import read
 from kb.records import IssueRecord
 from kb.scraped import parse
-from kb.search.features import question_views
+from kb.search.features import question_text
 from kb.text import Segmenter, clean, dictionary_for, tokenise
 
 ROOT = Path(__file__).parents[2]
@@ -122,7 +122,7 @@ def issues(
     ]  # what the article tells: the encoder is measured, not its readers
     texts = [[lexical_text(r)] if whole else [text for _, text in views(r)] for r in plain]
     owner = np.array([n for n, group in enumerate(texts) for _ in group])
-    asked = [[q["query"]] if whole else question_views(read(q["query"])) for q in questions]
+    asked = [[q["query"]] if whole else [question_text(read(q["query"]))] for q in questions]
     asker = np.array([n for n, group in enumerate(asked) for _ in group])
     found = scores([view for group in asked for view in group], [text for group in texts for text in group])
     names = sorted({record.issue for record in records})
@@ -207,9 +207,9 @@ def main() -> int:
             row["new only zh>en"], row["new only en>zh"] = accuracy(scores, *unseen)
         if everyday:
             row["Tatoeba zh>en"], row["Tatoeba en>zh"] = accuracy(scores, *everyday)
-        for label, told, lang in (("zh articles, en questions", "zh", "en"), ("en articles, zh questions", "en", "zh")):
+        for label, written, lang in (("zh articles, en questions", "zh", "en"), ("en articles, zh questions", "en", "zh")):
             asked = [q for q in questions if q["lang"] == lang]
-            one = issues(scores, [r for r in records if r.lang == told], asked, whole=encoder is None)
+            one = issues(scores, [r for r in records if r.lang == written], asked, whole=encoder is None)
             row[f"{label} @1"], row[f"{label} @5"] = one
         row["all @1"], row["all @5"] = issues(scores, records, questions, whole=encoder is None)
         for kind in ("line", "trace", "description", "mixed", "keywords"):
