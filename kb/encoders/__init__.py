@@ -1,8 +1,7 @@
-"""Here is text; give me a vector that is near to what means the same, in Chinese or English.
+"""Turns text into vectors, so that texts with the same meaning are near each other, in Chinese and English.
 
-Two encoders stand behind one protocol: the shipped static model (a table of token vectors, no torch), and any
-sentence-transformers model by name or folder. A folder that holds nothing but a static table is read without torch
-too.
+Two encoders implement one protocol: the shipped static model (a table of token vectors, no torch), and any
+sentence-transformers model by name or folder. A folder that holds only a static table is read without torch, too.
 """
 
 from __future__ import annotations
@@ -44,8 +43,9 @@ class Encoder(Protocol):
 
 
 def open_encoder(name: str | None = None, *, offline: bool = False) -> Encoder:
-    """`name`: None or "kb-static" for the shipped model, else a folder or the name of a sentence-transformers model.
-    `offline`: only what is on this machine; an index may come from anybody, and names its encoder.
+    """Opens an encoder. `name`: None or "kb-static" for the shipped model, else a folder or the name of a
+    sentence-transformers model. `offline`: use only files on this machine; an index names its encoder, and may come from
+    anybody.
 
     Raises EncoderUnavailable when it is not there or its extra is not installed.
     """
@@ -80,8 +80,8 @@ def _exists(path: Path) -> bool:
 
 
 def probe(encoder: Encoder) -> Array:
-    """(3, dim): how the encoder sees three fixed sentences. An index remembers it: unlike a name, it tells a changed
-    model."""
+    """(3, dim): the encoder's vectors of three fixed sentences. An index stores them: they differ when the model was
+    changed, even under the same name."""
     vectors = encoder.encode(_PROBES, kind="passage").astype("float64").round(4)
     return vectors + 0.0  # no negative zero: it would be written otherwise than it is read
 

@@ -1,7 +1,7 @@
-"""Here is text; give me the vector of any sentence-transformers model (extra `transformers`: it brings torch).
+"""Any sentence-transformers model as an encoder (extra `transformers`, which brings torch).
 
 Queries and passages are encoded with the prompts that the model itself brings (`encode_query`, `encode_document`).
-Models of the E5 family were trained with prompts but do not say so in their files: theirs stand here.
+Models of the E5 family were trained with prompts but do not name them in their files: theirs are here.
 """
 
 from __future__ import annotations

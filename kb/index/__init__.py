@@ -1,4 +1,22 @@
-"""The index in a folder: made from articles, committed in one step, found, opened, followed and checked."""
+"""The index: made from articles, kept in a folder, found, opened and followed.
 
-# Submodules, imported by whoever needs one: together they would cost every start.
+In: a folder of articles. Out: an opened store (`store.Store`), which names candidates and gives records, vectors and
+term weights; what they are worth is decided in `kb.search`.
+
+    build      articles -> a published index; takes over what did not change
+    passages   which texts of a record are encoded and indexed
+    bm25       term weights
+    snapshot   commits files to a folder in one step; lock, manifest, checksums
+    store      the seam: what a store must do; Batch, Views
+    header     what of an index is read at once: rows, terms
+    faiss      the store in a folder: vectors searched by FAISS, terms by postings
+    encoded    which encoder made an index, and is it this one?
+    locate     which base is meant here; trust: may it answer?
+    cache      indexes of articles that have none of their own
+    follow     a reader moves to the newest snapshot
+    fsck       checks an index, repairs nothing
+
+Nothing is imported here: each module costs a start something, and a search needs only a few.
+"""
+
 __all__: list[str] = []

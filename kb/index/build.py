@@ -1,8 +1,8 @@
-"""Here is a folder of articles; give me its index. Only what changed since the last one is parsed and encoded.
+"""Builds the index of a folder of articles. Only articles that changed since the last build are parsed and encoded.
 
-The index depends on the articles' bytes alone, neither on the order of reading nor on what an earlier index held:
-adding, editing, renaming and deleting gives to the byte what a build from nothing gives (with the default encoder; a
-transformer's last bits depend on its batches).
+The index depends only on the bytes of the articles, not on the order of reading and not on an earlier index: after
+adding, editing, renaming and deleting it equals, byte for byte, an index that is built from nothing (with the default
+encoder; the last bits of a transformer's vectors depend on its batches).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BuildReport:
     issues: int
     records: int
     parsed: int
-    """articles that were new or changed; the others were taken over"""
+    """articles that were new or changed; the others were taken over from the old index"""
     removed: int
     skipped: tuple[Skipped, ...]
     bad: tuple[ArticleError, ...]
@@ -63,7 +63,7 @@ class BuildReport:
 
 
 class BuildFailed(ArticleError):
-    """Some articles cannot be read; all of them stand in `bad`. The old index is untouched."""
+    """Some articles cannot be read; `bad` lists all of them. The old index is untouched."""
 
     def __init__(self, bad: Sequence[ArticleError], folder: Path) -> None:
         super().__init__(
@@ -93,11 +93,11 @@ def build(
     drafts: bool = False,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Publishes an index of the articles below `articles` in the folder `index`, without `drafts` unless asked for, be
-    it that they say so or that something is left to write in them.
+    """Publishes an index of the articles below `articles` in the folder `index`.
 
-    Raises BuildFailed naming every article that cannot be read (unless `keep_going`), IndexBusy, IndexWriteFailed,
-    EncoderUnavailable. Whatever is raised, the old index stays as it was.
+    Drafts are left out unless `drafts`: articles with `status: draft`, and those with a placeholder that `kb new` wrote.
+    Raises BuildFailed with every article that cannot be read (unless `keep_going`), IndexBusy, IndexWriteFailed,
+    EncoderUnavailable. After any error the old index is as it was.
     """
     started = time.perf_counter()
     paths, skipped = list_articles(articles)
@@ -216,15 +216,13 @@ def _text(record: IssueRecord) -> str:
 
 
 def _duplicates(parts: dict[str, _Part]) -> Iterator[ArticleError]:
-    """Two articles may not tell the same issue in the same language; ids are compared without regard to case."""
+    """Articles whose issue, in the same language, is in another article already. Ids are compared in any letter case."""
     seen: dict[str, str] = {}
     for path in sorted(parts):
         for record in parts[path].records:
             first = seen.setdefault(record.id.casefold(), path)
             if first != path:
-                yield ArticleError(
-                    f"{record.id} is told by {first} already", path=path, hint="rename one of the two files"
-                )
+                yield ArticleError(f"{record.id} is already in {first}", path=path, hint="rename one of the two files")
                 break
 
 
@@ -250,8 +248,8 @@ def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, f
 
 @lru_cache(maxsize=1)
 def code() -> str:
-    """Which program turns articles into an index: the digest of its sources and of the versions of what it reads with.
-    Another program builds from nothing."""
+    """Identifies the program that turns articles into an index: a digest of its sources and of the versions of its
+    parsers. An index by another program is not reused but built from nothing."""
     root = Path(kb.__file__).parent
     rooms = [file for room in READS_ARTICLES for file in sorted((root / room).glob("*.py"))]
     files = [root / "arrays.py", root / "records.py", *rooms]

@@ -1,5 +1,4 @@
-"""Here are articles without an index of their own; give me a folder that holds one, made in the user's cache if need
-be."""
+"""Keeps the index of articles that have none of their own in the user's cache."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ _PATIENCE_S = 20.0  # for another process that is making the same index
 
 @contextlib.contextmanager
 def renewed(place: Location) -> Iterator[Path]:
-    """The folder of an index of `place.articles` as they are now. It is a temporary one where the cache cannot be
-    written. Articles that cannot be read are left out and logged."""
+    """Yields the folder of an index of `place.articles` as they are now; a temporary folder where the cache cannot be
+    written. Articles that cannot be read are left out, with a warning in the log."""
     articles, folder = place.articles, place.index
     assert articles is not None
     deadline = time.monotonic() + _PATIENCE_S

@@ -1,8 +1,8 @@
-"""Here is what was made of an index, and how to make it anew; give me what belongs to the newest whole snapshot.
+"""Moves a long-lived reader to the newest snapshot of an index.
 
-A server lives for weeks while `kb build` publishes beside it. Once a second at most, whoever asks next looks at the
-manifest's file; when it is another one, the asker opens the new snapshot, and all others go on with what they have.
-What was begun on the old one ends on it. An index that cannot be opened leaves the old one in service.
+A server runs for weeks while `kb build` publishes beside it. At most once a second, the next caller looks at the
+manifest file. When it has changed, that caller opens the new snapshot while all others go on with the old one. What
+began on the old snapshot ends on it. A new index that cannot be opened leaves the old one in service.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Here is an index; tell what a fsck would find, and where it lags behind its articles. Changes nothing."""
+"""Checks an index as fsck checks a disk, and lists where it lags behind its articles. It changes nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Here is where somebody stands; give me the knowledge base that is meant.
+"""Finds the knowledge base that is meant, from an argument, the environment, or the current folder.
 
-An index named outright comes first, then `KB_INDEX`, then the nearest folder at or above this one with an `index/` or
-`articles/` of its own, and at last the articles that travel inside the package. Articles without an index beside them
-get one in the user's cache, so that asking a question never writes into anybody's folder.
+In this order: an index that the caller names; the environment variable `KB_INDEX`; the nearest folder at or above the
+current one that holds an `index/` or `articles/` which the user owns and trusts (`kb.index.trust`); the articles that
+travel inside the package. Articles without an index beside them get one in the user's cache, so that a search never
+writes into anybody's folder.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ def cache_folder() -> Path:
 
 
 def stamp(articles: Path, *, program: bool = False) -> str:
-    """Changes when an article comes, goes or is written to: of names, sizes and times, no bytes read. With `program`,
-    also when kb's parser or model does."""
+    """A digest of the names, sizes and times of all articles; it changes when one is added, removed or written to. No
+    file is read. With `program` it also changes with the code and the model that make an index."""
     package = Path(kb.__file__).parent
     entries: list[tuple[str, int, int]] = []
     for root in (articles.resolve(), *((package / room for room in READS_ARTICLES) if program else ())):
@@ -143,7 +144,7 @@ def stamp(articles: Path, *, program: bool = False) -> str:
 
 
 def is_fresh(place: Location) -> bool | None:
-    """Was the index of this place made from the articles as they are now? None when there is no telling."""
+    """Was the index of this place made from the articles as they are now? None when that is not known."""
     if place.articles is None:
         return None
     try:
@@ -153,7 +154,7 @@ def is_fresh(place: Location) -> bool | None:
 
 
 def mark(index: Path, found: str) -> None:
-    """Remembers beside the index which stamp its articles had. What cannot be written is done without."""
+    """Writes beside the index which stamp its articles had. A folder that cannot be written is no error."""
     with contextlib.suppress(OSError):
         write(index / STAMP, found.encode("ascii"))
 
@@ -210,7 +211,7 @@ def _is_bundled(articles: Path) -> bool:
 
 
 def _same_as_bundled(folder: Path) -> bool:
-    """A checkout of kb itself, asked by an installed kb: its articles are those that answer anyway."""
+    """True for a checkout of kb itself under an installed kb: its articles are the bundled ones."""
     if _is_file(folder / "index" / MANIFEST):
         return False
     with contextlib.suppress(OSError, IndexMissing):
@@ -223,7 +224,7 @@ def _sizes(articles: Path) -> set[tuple[str, int]]:
 
 
 def _is_file(path: Path) -> bool:
-    """False too where nobody may look: a closed folder above the current one is no base, and no obstacle."""
+    """False also where the user may not look: a closed folder above the current one is no base, and no error."""
     try:
         return path.is_file()
     except OSError:

@@ -1,10 +1,10 @@
-"""Here are named bytes and a manifest; put them in a folder so that a reader sees all of them or none.
+"""Writes files and a manifest into a folder so that a reader sees all of them or none.
 
-Each file is written under a temporary name, flushed, synced and renamed to `<stem>-<sha256[:12]>.<ext>`, the folder
-synced; then `manifest.json` is replaced the same way: that rename is the commit. Files of our own pattern that no
-manifest names are swept afterwards. One writer at a time, by a lock that dies with its process; readers take no lock:
-they read the manifest, open what it names, and start again from the manifest when a file has gone. Nothing is
-repaired on the way: articles are the truth and an index is derived from them.
+Each file is written under a temporary name, flushed, synced and renamed to `<stem>-<sha256[:12]>.<ext>`, and the folder
+is synced; then `manifest.json` is replaced the same way. That rename is the commit. Afterwards files of our own name
+pattern that the manifest does not name are removed. One writer at a time holds a lock that ends with its process.
+Readers take no lock: they read the manifest, open the files it names, and start again from the manifest when a file has
+gone. Nothing is repaired on the way: the articles are the truth, an index is derived from them.
 """
 
 from __future__ import annotations

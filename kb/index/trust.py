@@ -1,4 +1,4 @@
-"""Whose base is it, and has the user said that it may answer?
+"""Decides whether a base that kb found, and nobody named, may answer: who owns it, and does the user trust it?
 
 A base that kb finds by walking up from the current folder was put there by whoever wrote that folder: a colleague on a
 shared disk, or the author of a repository that was cloned a minute ago. Its articles contain commands that people and
