@@ -19,7 +19,11 @@ import click
 from kb.cli import cli
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if not path.match("*.zh.md"))]
+BILINGUAL = {"glossary.md"}  # a page in both languages has no twin
+PAGES = [
+    ROOT / "README.md",
+    *sorted(path for path in (ROOT / "docs").glob("*.md") if not path.match("*.zh.md") and path.name not in BILINGUAL),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 

@@ -44,8 +44,8 @@ class Encoder(Protocol):
 
 def open_encoder(name: str | None = None, *, offline: bool = False) -> Encoder:
     """Opens an encoder. `name`: None or "kb-static" for the shipped model, else a folder or the name of a
-    sentence-transformers model. `offline`: use only files on this machine; an index names its encoder, and may come from
-    anybody.
+    sentence-transformers model. `offline`: use only files on this machine; an index names its encoder, and may come
+    from anybody.
 
     Raises EncoderUnavailable when it is not there or its extra is not installed.
     """

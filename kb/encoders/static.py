@@ -1,5 +1,5 @@
-"""The shipped encoder: the mean of the vectors of a text's tokens. The table of vectors is memory-mapped, so that a query
-reads only a few pages of it.
+"""The shipped encoder: the mean of the vectors of a text's tokens. The table of vectors is memory-mapped, so that a
+query reads only a few pages of it.
 
 The folder is laid out as sentence-transformers lays out a `StaticEmbedding`, so `SentenceTransformer(folder)` loads
 it too; a test holds the vectors of both equal to 1e-5.

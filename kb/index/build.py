@@ -95,7 +95,7 @@ def build(
 ) -> BuildReport:
     """Publishes an index of the articles below `articles` in the folder `index`.
 
-    Drafts are left out unless `drafts`: articles with `status: draft`, and those with a placeholder that `kb new` wrote.
+    Drafts are left out unless `drafts`: articles with `status: draft`, and those with a placeholder of `kb new`.
     Raises BuildFailed with every article that cannot be read (unless `keep_going`), IndexBusy, IndexWriteFailed,
     EncoderUnavailable. After any error the old index is as it was.
     """
@@ -216,7 +216,7 @@ def _text(record: IssueRecord) -> str:
 
 
 def _duplicates(parts: dict[str, _Part]) -> Iterator[ArticleError]:
-    """Articles whose issue, in the same language, is in another article already. Ids are compared in any letter case."""
+    """Articles with an issue that another one has in the same language. Ids are compared in any letter case."""
     seen: dict[str, str] = {}
     for path in sorted(parts):
         for record in parts[path].records:
