@@ -17,12 +17,13 @@ from typing import Any
 from kb.base import KnowledgeBase
 from kb.errors import QueryError
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
-from kb.logs.lines import HALF_LINE, Lines, decoded, ends, shown, telling_part, text_of
+from kb.logs.lines import HALF_LINE, Lines, ends, shown, telling_part, text_of
 from kb.logs.read import codes, contradicts, is_around
 from kb.logs.severity import is_usual, says_failure, speaker, warns
 from kb.records import IssueRecord, Lang
 from kb.scan.prefilter import Look
 from kb.text import HAN_CHAR
+from kb.text.decode import decode
 
 __all__ = ["Finding", "Scan", "ScanReport", "Scanner", "scan"]
 
@@ -252,7 +253,7 @@ class Scan:
         tally.last = number
         tally.count += 1
         if len(tally.speakers) < MAX_SPEAKERS:
-            tally.speakers.add(speaker(decoded(part[:HALF_LINE])))
+            tally.speakers.add(speaker(decode(part[:HALF_LINE])))
         if tally.issue is None and number >= tally.ask_from and tally.asks < ASKS_OF_A_MARK and self._asked < MAX_ASKS:
             tally.asks += 1
             tally.ask_from = number + BEFORE
