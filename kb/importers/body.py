@@ -97,7 +97,7 @@ def _without_comments(text: str) -> str:
         end = text.find("\n", at) + 1 or len(text)
         line = text[at:end]
         start = -1 if in_code[number] else line.find("<!--")
-        stop = _end_of_comment(text, at, at + start) if 0 <= at + start < last else 0
+        stop = _end_of_comment(text, at, at + start) if start >= 0 and at + start < last else 0
         if stop and in_code[number + text.count("\n", at, stop)]:
             stop = 0
         if start >= 0:

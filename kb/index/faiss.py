@@ -27,7 +27,7 @@ from kb.index.bm25 import Postings, weigh
 from kb.index.passages import VIEW_KINDS
 from kb.index.store import Batch, rank
 from kb.records import IssueRecord, Lang, Ranking
-from kb.text import Segmenter, clean, shares, tokenise
+from kb.text import HAN, Segmenter, clean, term_weights, tokenise
 
 __all__ = ["FaissStore", "publish"]
 
@@ -165,7 +165,7 @@ class FaissStore:
         self._tells = self._rarity * np.log1p((most - df + 0.5) / (df + 0.5)).astype(np.float32)
         self._factor = self._tells / np.maximum(self._postings.idf, 1e-6)
         self._unseen = float(np.log1p((most + 0.5) / 0.5))
-        self._segmenter = Segmenter.over(self._postings.terms, self._log_p)
+        self._segmenter = Segmenter.from_vocabulary(self._postings.terms, self._log_p)
 
     def _check(self) -> None:
         """Files may each be whole and still not belong together (mem0 #7117: ids off by n, answers confident)."""
@@ -271,7 +271,7 @@ class FaissStore:
         return tokenise(clean(text), self._segmenter)
 
     def shares(self, text: str) -> dict[str, float]:
-        return shares(clean(text), self._segmenter)
+        return term_weights(clean(text), self._segmenter)
 
     def information(self, terms: Sequence[str]) -> Array:
         numbers = np.fromiter(map(self._postings.find, terms), np.int64, len(terms))
@@ -336,7 +336,7 @@ class FaissStore:
         """Everything a later build starts from: records, bags, views, view rows, view kinds, Chinese terms."""
         data = snapshot.read_file(self.folder, self.manifest["files"]["records"])
         records = [IssueRecord.from_dict(json.loads(line)) for line in data.splitlines()]
-        first = bisect_left(self._postings.terms, "\u4e00")
+        first = bisect_left(self._postings.terms, HAN[0])
         log_p = self._log_p.tolist()
         han = {term: log_p[i] for i, term in enumerate(self._postings.terms[first:], first) if log_p[i] < 0}
         return records, self._postings.bags(), self._views, self._view_rows, self._view_kinds, han
