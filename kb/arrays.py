@@ -1,9 +1,8 @@
-"""Here are named arrays; give me the bytes of a safetensors file. Here is such a file; give me its arrays, without a
-copy.
+"""Writes named arrays as a safetensors file, and reads such a file without copying it.
 
-Reading is our own, because the `safetensors` package copies every tensor into memory and a query needs a few rows of
-a 25 MB table. The checks are those of the format (https://github.com/huggingface/safetensors#format): a bounded
-header, offsets inside the file, sizes that agree with dtype and shape. Nothing in such a file can run.
+The `safetensors` package copies every tensor into memory, but a query needs a few rows of a 25 MB table. So the reader
+is our own. It makes the checks of the format (https://github.com/huggingface/safetensors#format): a bounded header,
+offsets inside the file, sizes that agree with dtype and shape. Loading such a file runs no code from it.
 """
 
 from __future__ import annotations
@@ -29,14 +28,17 @@ _DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8",
 
 
 def dump(arrays: Mapping[str, Array], metadata: dict[str, str] | None = None) -> bytes:
-    """The file's bytes; the same arrays always give the same bytes."""
+    """The bytes of a safetensors file. Equal arrays give equal bytes."""
     from safetensors.numpy import save
 
     return bytes(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata))
 
 
 def open_arrays(path: Path) -> dict[str, Array]:
-    """Read-only views into the memory-mapped file. Raises OSError, or IndexCorrupt when it is no safetensors file."""
+    """The file's arrays by name: read-only views into the memory-mapped file.
+
+    Raises OSError, and IndexCorrupt when it is not a safetensors file.
+    """
     with path.open("rb") as file:
         try:
             view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -46,7 +48,7 @@ def open_arrays(path: Path) -> dict[str, Array]:
 
 
 def load(data: bytes | memoryview, path: str | Path) -> dict[str, Array]:
-    """Arrays as read-only views into `data`; `path` is for the error's sake."""
+    """The arrays in `data` by name, as read-only views. Raises IndexCorrupt, which names `path`."""
     try:
         return _load(data)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:

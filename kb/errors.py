@@ -1,4 +1,4 @@
-"""Here is what can go wrong; each error says what happened, where, and what to do next.
+"""All errors that this package raises on purpose. Each says what happened, where, and what to do next.
 
     KbError                     1   parent of all; nothing else leaves the package
     ├─ QueryError              64   the question itself cannot be asked

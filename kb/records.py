@@ -1,6 +1,7 @@
-"""Here are the nouns: what an article holds, what a question is, what an answer looks like.
+"""The values that all rooms share: what an article holds, a question that was read, and the answer to it.
 
-Plain frozen values, no behaviour beyond their own form. One definition serves Python, `--json`, HTTP and MCP.
+They are frozen and have no behaviour except the conversion to and from JSON. Python, `--json`, HTTP and MCP use the
+same definition.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Lang = Literal["en", "zh"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a record stands: POSIX path relative to the articles folder, lines 1-based and inclusive."""
+    """The place of a record: POSIX path relative to the articles folder; lines are 1-based and inclusive."""
 
     path: str
     first_line: int
@@ -41,7 +42,7 @@ class IssueRecord:
     """One known problem in one language."""
 
     id: str
-    """`<slug>#<n>/<lang>`, n from 1 in the article's order; a key, never a path"""
+    """`<slug>#<n>/<lang>`, n counts from 1 in the article's order; a key, never a path"""
     issue: str
     """`<slug>#<n>`, shared by the translations of one problem"""
     lang: Lang
@@ -56,7 +57,7 @@ class IssueRecord:
     errors: tuple[str, ...]
     """literal error lines"""
     aliases: tuple[str, ...]
-    """other phrasings of the problem, by people who have no error line at hand; empty when the article lists none"""
+    """how people without an error line would describe the problem; empty when the article lists none"""
     versions: tuple[str, ...]
     tags: tuple[str, ...]
     sources: tuple[str, ...]
@@ -64,7 +65,7 @@ class IssueRecord:
 
     @property
     def digest(self) -> str:
-        """sha256 (64 hex) of the content, without its place: what was embedded."""
+        """sha256 of the content without its place, 64 hex digits. It changes when the record must be encoded again."""
         content = [self.issue, self.lang, self.project, self.title, self.symptom, self.cause, self.fix]
         lists = [list(self.errors), list(self.aliases), list(self.versions), list(self.tags), list(self.sources)]
         text = json.dumps([content, lists], ensure_ascii=False, separators=(",", ":"))
@@ -78,7 +79,7 @@ class IssueRecord:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> IssueRecord:
-        """The inverse of `as_dict`, lists read back as tuples. Raises KeyError or TypeError on another form."""
+        """The inverse of `as_dict`; lists become tuples again. Raises KeyError or TypeError for another form."""
         values = {name: data[name] for name in cls.__slots__}
         for name in ("errors", "aliases", "versions", "tags", "sources"):
             values[name] = tuple(values[name])
@@ -88,7 +89,7 @@ class IssueRecord:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What the parser did with a place that is in no record (or what it wants a writer to know)."""
+    """What the parser did with a place that is in no record, or a notice for the writer."""
 
     line: int
     """1-based"""
@@ -99,7 +100,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """An article read: its records in order, and a remark for everything that is in none of them."""
+    """A parsed article: its records in order, and a remark for everything that is in none of them."""
 
     path: str
     slug: str
@@ -108,26 +109,26 @@ class Article:
     records: tuple[IssueRecord, ...]
     remarks: tuple[Remark, ...]
     draft: bool
-    """its front matter says `status: draft`: to be reviewed before it is served"""
+    """its front matter says `status: draft`: not served before it has been reviewed"""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Pasted text, read: the lines that identify the failure, and the words around them."""
+    """A pasted text after reading: the lines that identify the failure, and the words around them."""
 
     text: str
     lang: Lang
     signatures: tuple[str, ...]
-    """error lines without prefixes, most telling first; empty for a plain description"""
+    """error lines without prefixes, the most informative first; empty for a plain description"""
     prose: str
-    """what is neither error line nor frame nor progress; of a single line, the line"""
+    """the text without error lines, stack frames and progress bars; a text of one line is kept whole"""
     context: str
-    """files, functions and source lines of a traceback, and what a launcher says around it; one a line"""
+    """files, functions and source lines of a traceback, and what a launcher prints around it; one per line"""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Rows and their scores: score descending, then row ascending; never -1, never NaN."""
+    """Rows and their scores, by descending score, then by ascending row. No row is -1, no score is NaN."""
 
     rows: tuple[int, ...]
     scores: tuple[float, ...]
@@ -135,7 +136,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What speaks for one issue as the answer to one question, each in [0, 1]. Of its translations, the best counts."""
+    """The features of one issue as the answer to one question, each in [0, 1]: the maximum over its translations."""
 
     body_sim: float
     """cosine of the question with the article: mean of title with symptom, and of the whole record"""
@@ -151,11 +152,11 @@ class Features:
     error_coverage: float
     """the same for the question's error lines alone"""
     bigram_overlap: float
-    """how many of the word pairs of the nearest error line stand in the question, as a share"""
+    """the share of the word pairs of the nearest error line that the question contains"""
 
     @property
     def similarity(self) -> float:
-        """The higher of its cosines."""
+        """The higher one of the two cosines."""
         return max(self.body_sim, self.alias_sim)
 
 
@@ -167,13 +168,13 @@ class Hit:
     record: IssueRecord
     score: float
     confidence: float
-    """in [0, 1]: how likely this is the issue asked about"""
+    """in [0, 1]: the probability that this is the issue in question"""
     features: Features
     matched: tuple[str, ...]
-    """the strings of the query that this record shares, most telling first"""
+    """the strings of the query that this record contains, the most informative first"""
 
     def as_dict(self, folder: str, base: str) -> dict[str, Any]:
-        """The public JSON form of one result; `folder` is the name of the articles' folder, `base` that of the base."""
+        """The public JSON form of one result; `folder` names the articles' folder, `base` the base."""
         r = self.record
         return {
             "rank": self.rank,
@@ -203,14 +204,14 @@ class Hit:
 class SearchResult:
     query: Query
     answered: bool
-    """False: nothing reaches the confidence at which the knowledge base is willing to speak"""
+    """False: no hit reaches the least confidence for an answer"""
     hits: tuple[Hit, ...]
-    """nearest first, an issue at most once; listed even when not answered"""
+    """the best first, each issue at most once; listed even when not answered"""
     snapshot: str
     folder: str
     """the name of the articles' folder, below which `record.source.path` lies"""
     base: str
-    """which base answered: "bundled", or the absolute path of its articles or index; empty for one in memory"""
+    """the base that answered: "bundled", or the absolute path of its articles or index; empty for a base in memory"""
     took_ms: float
 
     def as_dict(self) -> dict[str, Any]:

@@ -540,7 +540,7 @@ def test_an_issue_is_told_once_in_a_language(old: tuple[Path, Path], write: Writ
     with pytest.raises(BuildFailed) as caught:
         build(articles, index, encoder=encoder)
     assert {error.path for error in caught.value.bad} == {"en/deeper/a.md", "en/b.md"}
-    assert "a#1/en is told by en/a.md already" in str(caught.value.bad[0]) + str(caught.value.bad[1])
+    assert "a#1/en is already in en/a.md" in str(caught.value.bad[0]) + str(caught.value.bad[1])
     assert files(index) == before
     report = build(articles, index, encoder=encoder, keep_going=True)
     assert (report.articles, len(report.bad)) == (3, 2)

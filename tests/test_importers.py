@@ -23,7 +23,7 @@ from kb.importers.form import contained, one_line, slug_from
 from kb.importers.github import Comment, Thread
 from kb.importers.mask import mask, tidy
 from kb.importers.thread import accepted_fix
-from kb.importers.web import decoded, read_html
+from kb.importers.web import read_html
 from kb.records import Article, IssueRecord
 from kb.review.lint import WAITS, review
 from kb.scraped import parse
@@ -643,7 +643,7 @@ def test_one_that_cannot_be_kept_ends_no_import(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
 def test_encodings_of_pages(encoding: str) -> None:
     head = '<meta charset="gbk">' if encoding == "gb18030" else ""
-    assert "显存不足" in decoded(f"<html>{head}<p>显存不足</p>".encode(encoding))
+    assert read_html(f"<html>{head}<p>显存不足</p>".encode(encoding)).markdown == "显存不足\n"
 
 
 HTML = {

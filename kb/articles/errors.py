@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kb.logs.errors import error_lines, is_command, is_error_line, opens_with_error, quoted_errors
 from kb.articles.draft import Part
-from kb.logs.errors import looks_like_code
 from kb.articles.lines import Line
+from kb.logs.errors import error_lines, is_command, is_error_line, looks_like_code, opens_with_error, quoted_errors
+from kb.text import HAN
 
 __all__ = ["errors_in"]
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"[A-Za-z]{2,}")
 _SPAN_THEN_WORDS = re.compile(r"^`[^`\n]{1,500}` [a-z]")
 # A title in Chinese that opens with words a program printed: `A tensor with all NaNs was produced 或者出图全黑`.
 _MESSAGE_FIRST = re.compile(
-    r"([A-Z][\w'.,:-]{0,20}(?: [\w'.,:()-]{1,24}){1,12}?(?: [a-z]{2,20}){1,3})\s?(?=[\u4e00-\u9fff（])"
+    rf"([A-Z][\w'.,:-]{{0,20}}(?: [\w'.,:()-]{{1,24}}){{1,12}}?(?: [a-z]{{2,20}}){{1,3}})\s?(?=[{HAN}（])"
 )
 _SPAN = re.compile(r"`([A-Za-z]{3,30}(?: [\w'.,:()-]{1,30}){1,14})`")
 _OPTION = re.compile(r"\s--?[A-Za-z]")

@@ -1,6 +1,7 @@
-"""Here is a file's bytes and its path; give me its lines, its slug and the language it is filed under.
+"""Reads an article's bytes into lines, and its path into a slug and the language it is filed under.
 
-Nothing is guessed about bytes: what is not UTF-8 is refused with the place and a likely name of its encoding.
+No encoding is guessed, unlike in `kb.text.decode`: an article is kept and edited, so what is not UTF-8 is refused, with
+the place and a likely name of its encoding.
 """
 
 from __future__ import annotations
@@ -10,16 +11,15 @@ from pathlib import PurePosixPath
 
 from kb.errors import ArticleError
 from kb.records import Lang
+from kb.text import HAN_CHAR
 
-__all__ = ["MAX_BYTES", "detect_lang", "filed_lang", "read_lines", "slug_of"]
+__all__ = ["MAX_BYTES", "filed_lang", "read_lines", "slug_of"]
 
 MAX_BYTES = 2_000_000
 
 _BREAK = re.compile(r"\r\n|[\n\r\u2028\u2029\x85]")
 _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-_LATIN_WORD = re.compile(r"[A-Za-z]{2,40}")
 _SLUG = re.compile(r"[^\W_][\w.+-]{0,199}")
 
 
@@ -64,7 +64,7 @@ def _likely_encoding(data: bytes) -> str:
             text = data.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if len(_CJK.findall(text)) * 4 >= sum(byte >= 0x80 for byte in data):
+        if len(HAN_CHAR.findall(text)) * 4 >= sum(byte >= 0x80 for byte in data):
             return f"the file looks like {name}"
     return "the file may be Latin-1 or damaged"
 
@@ -98,8 +98,3 @@ def filed_lang(path: str) -> Lang | None:
 def suffix_lang(path: str) -> Lang | None:
     stem = path.rpartition(".")[0]
     return "zh" if stem.endswith(".zh") else "en" if stem.endswith(".en") else None
-
-
-def detect_lang(prose: str) -> Lang:
-    """From prose, not code: a Chinese character says about as much as an English word."""
-    return "zh" if len(_CJK.findall(prose)) * 2 > len(_LATIN_WORD.findall(prose)) else "en"

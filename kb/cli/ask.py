@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import gc
 import json
 import sys
@@ -24,6 +22,7 @@ from kb.cli.common import (
     screen,
 )
 from kb.errors import IndexMissing, QueryError
+from kb.text.decode import decode
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
@@ -89,17 +88,7 @@ def _question(text: tuple[str, ...]) -> str:
         return " ".join(text)
     if sys.stdin is None or (not text and sys.stdin.isatty()):
         raise click.UsageError('what is the question? kb search "the error message", or pipe a log into it')
-    return _decoded(_read_stdin())
-
-
-def _decoded(data: bytes) -> str:
-    """A log as text: UTF-8, UTF-16 (PowerShell's `>`), or GB18030 (a Chinese Windows); what is none of them keeps its
-    ASCII."""
-    utf16 = ("utf-16",) if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else ()
-    for encoding in (*utf16, "utf-8-sig", "gb18030"):
-        with contextlib.suppress(UnicodeDecodeError):
-            return data.decode(encoding)
-    return data.decode("utf-8", "replace")
+    return decode(_read_stdin())
 
 
 def _read_stdin() -> bytes:

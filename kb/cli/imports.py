@@ -150,7 +150,7 @@ def _keep(
 
 
 def _text(file: Path) -> str:
-    from kb.importers.web import decoded
+    from kb.text.decode import decode
 
     try:
         with click.open_file(str(file), "rb") as opened:
@@ -159,4 +159,4 @@ def _text(file: Path) -> str:
         raise ArticleError(f"cannot be read ({error.strerror})", path=file) from None
     if len(data) > MAX_STDIN:
         raise ArticleError(f"larger than {MAX_STDIN:,} bytes", path=file, hint="gh issue list -L takes fewer")
-    return decoded(data)
+    return decode(data)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Screen", "percent"]
 
-_FENCE = re.compile(r"([ \t]{0,12})(`{3,}|~{3,})([^`]*)\Z")
 _ITEM = re.compile(r"[ \t]{0,12}(?:\d{1,9}[.)]|[-*+])[ \t]")
 _SENTENCE = re.compile(r"[.!?](?=\s)|[。！？]")
 _MAX_SENTENCE = 240
@@ -82,32 +81,22 @@ def percent(confidence: float) -> str:
 
 
 def _pieces_of(markdown: str) -> Iterator[tuple[str | None, str]]:
-    """Prose (None, text) and fenced code (language, code) in turn; the fence's own indentation is taken off."""
-    prose: list[str] = []
-    code: list[str] = []
-    fence, language, indent, resumed = "", "", 0, False
-    for line in markdown.splitlines():
-        found = _FENCE.match(line)
-        if fence:
-            if found and found[2].startswith(fence) and not found[3].strip():
-                yield language, "\n".join(code)
-                fence, code, resumed = "", [], True
-            else:
-                code.append(line[indent:] if not line[:indent].strip() else line)
-        elif found:
-            if any(part.strip() for part in prose):
-                yield None, "\n".join(prose)
-            prose = []
-            indent, fence, language = len(found[1]), found[2], found[3].strip()
-        else:
-            if resumed and _ITEM.match(line):  # only a blank line lets a list go on that a fence interrupted
-                prose.append("")
-                resumed = False
-            prose.append(line)
-    if fence:
-        yield language, "\n".join(code)
-    elif any(part.strip() for part in prose):
-        yield None, "\n".join(prose)
+    """Prose (None, text) and fenced code (language, code) in turn; blank prose is left out."""
+    from kb.text import fences
+
+    after_code = False
+    for block in fences.split(markdown):
+        if isinstance(block, fences.Code):
+            if block.lead.strip(" \t>"):  # a list item that begins with a fence
+                yield None, block.lead
+            yield block.language, block.text
+            after_code = True
+        elif block.text.strip():
+            lines = list(block.lines)
+            first_item = next((n for n, line in enumerate(lines) if _ITEM.match(line)), None)
+            if after_code and first_item is not None:  # only a blank line lets a list go on that a fence interrupted
+                lines.insert(first_item, "")
+            yield None, "\n".join(lines)
 
 
 def _headline(record: IssueRecord) -> str:

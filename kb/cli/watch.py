@@ -306,12 +306,13 @@ def _explain(
 
 def _known(said: bytes, lang: Lang | None, index: Path | None) -> dict[str, Any]:
     """`answered`, and the `issue` that it is or that is nearest; its `record` and `confidence`; the `base` asked."""
+    from kb.text.decode import decode_lines
 
     with open_base(index) as base:
         name = "" if base.bundled else base.where
         found: dict[str, Any] = {"answered": False, "record": None, "confidence": 0.0, "base": base.name, "where": name}
         try:
-            result = base.search(said.decode("utf-8", "replace"), 1, lang=lang)
+            result = base.search(decode_lines(said), 1, lang=lang)
         except QueryError:  # it said nothing
             return found
         if result.hits:

@@ -19,7 +19,8 @@ __all__ = ["FILE_NAME", "UnigramTokenizer", "pack"]
 
 FILE_NAME = "tokens.safetensors"
 
-_HAN = "\u4e00-\u9fa5"  # one script, all letters
+# Part of the model, so not kb.text.HAN: its vocabulary was made with this range (all of it letters of one script).
+_HAN = "\u4e00-\u9fa5"
 _WIDE_PUNCTUATION = "、。《》【】“”‘’—·•「」『』〈〉"  # categories Pd, Pi, Pf, Po, Ps, Pe: each a token of its own
 _SYMBOLS = "\u2190-\u21ff\u2500-\u259f"  # arrows, box drawing, progress bars: category S, runs stay together
 _KNOWN = re.compile(rf"[\t\n\r -~{_HAN}{_WIDE_PUNCTUATION}{_SYMBOLS}]*\Z")

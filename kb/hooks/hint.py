@@ -7,7 +7,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from kb.hooks.guard import MAX_TEXT, clip
-from kb.text import visible
+from kb.text import fences, visible
 
 if TYPE_CHECKING:
     from kb.records import Hit, Lang
@@ -78,13 +78,14 @@ def hint(hit: Hit) -> str:
 
 def _steps(markdown: str) -> list[str]:
     """The lines that are not blank, without the marks around code."""
-    found, in_code = [], False
-    for line in markdown.splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            in_code = not in_code
-        elif line.strip():
-            found.append(line.rstrip() if in_code else _cut(line.rstrip()))
-    return found
+    found: list[str] = []
+    for block in fences.split(markdown):
+        if isinstance(block, fences.Code):
+            marker = block.lead.rstrip() if block.lead.strip(" \t>") else ""
+            found += [marker, *map(str.rstrip, block.inside)]
+        else:
+            found += [_cut(line.rstrip()) for line in block.lines]
+    return [line for line in found if line]
 
 
 def _sentence(markdown: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from kb.importers.mask import mask, tidy
 from kb.logs.errors import is_error_line
 from kb.scraped.labels import role_of
+from kb.text import fences
 
 __all__ = ["Body", "read_body"]
 
@@ -20,7 +21,6 @@ MAX_CHARS = 40_000  # of one post, from both its ends
 MAX_VERSIONS = 8
 MAX_HEAD, MAX_TAIL, MAX_KEPT = 10, 40, 12  # lines of a log, and of the errors between them
 
-_FENCE = re.compile(r"([ \t>]{0,12}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,4})?)(`{3,}|~{3,})([^`\n]{0,200})\Z")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]{1,8}(.{1,200})\Z")
 _BOLD_HEADING = re.compile(r" {0,3}\*\*([^*]{2,80})\*\*[ \t:：]{0,4}\Z")
 _CHECKBOX = re.compile(r"[ \t>]{0,12}[-*+] \[[ xX√]?\]")
@@ -90,60 +90,58 @@ class _Part:
 def _without_comments(text: str) -> str:
     """`<!-- like this -->` is the form's; one that never ends is text, and so is one in code."""
     kept: list[str] = []
-    at, mark, last = 0, "", text.rfind("-->")
+    at, last = 0, text.rfind("-->")
+    in_code = [isinstance(block, fences.Code) for block in fences.split(text) for _ in block.lines]
+    number = 0  # of the line at `at`
     while at < len(text):
         end = text.find("\n", at) + 1 or len(text)
         line = text[at:end]
-        fence = _FENCE.match(line.rstrip("\n"))
-        if mark:
-            mark = "" if fence and fence[2].startswith(mark) and not fence[3].strip() else mark
-        elif fence:
-            mark = fence[2]
-        elif (start := line.find("<!--")) >= 0:
-            stop = _end_of_comment(text, at, at + start) if at + start < last else 0
-            kept.append(line[:start] if stop else line.replace("<!--", "&lt;!--"))
-            at = stop or end
-            continue
+        start = -1 if in_code[number] else line.find("<!--")
+        stop = _end_of_comment(text, at, at + start) if start >= 0 and at + start < last else 0
+        if stop and in_code[number + text.count("\n", at, stop)]:
+            stop = 0
+        if start >= 0:
+            line = line[:start] if stop else line.replace("<!--", "&lt;!--")
         kept.append(line)
+        end = stop or end
+        number += text.count("\n", at, end)
         at = end
     return "".join(kept)
 
 
 def _end_of_comment(text: str, line: int, start: int) -> int:
-    """Where the comment at `start` is over, or 0: one within a line ends with its paragraph, none ends in a fence
-    that begins in it or stands in `code`."""
+    """The index behind the comment at `start`, or 0 when it has no end: one that begins within a line ends in the same
+    paragraph, and none begins in `code`."""
     if text.count("`", line, start) % 2:
         return 0
     stop = text.find("-->", start + 4)
-    inside = text[start:stop] if stop >= 0 else ""
-    if stop < 0 or (text[line:start].strip() and "\n\n" in inside):
+    if stop < 0 or (text[line:start].strip() and "\n\n" in text[start:stop]):
         return 0
-    return 0 if sum(bool(_FENCE.match(one)) for one in inside.split("\n")) % 2 else stop + 3
+    return stop + 3
 
 
 def _parts(text: str, *, boxes: bool) -> Iterator[_Part]:
     """`boxes`: a list of check boxes is somebody's own, not the form's."""
-    block: list[str] = []
-    mark = ""
-    for line in text.split("\n"):
-        found = _FENCE.match(line)
-        if mark:
-            block.append(line)
-            if found and found[2].startswith(mark) and not found[3].strip():
-                yield _block(block)
-                mark = ""
-        elif found:
-            mark, block = found[2], [line]
-        elif (boxes or not _CHECKBOX.match(line)) and not _EMPTY.match(line):
-            line = _PICTURE.sub("", _TAGS.sub("", _SUMMARY.sub(r"**\1**", line))).rstrip()
-            heading = _HEADING.match(line)
-            bold = _BOLD_HEADING.match(line)
-            level = len(heading[1]) if heading else 7 if bold else 0
-            yield _Part(line, False, level, (heading[2] if heading else bold[1] if bold else "").strip(" #:："))
-    if mark:  # never closed: what closes its surroundings is no code
-        while len(block) > 1 and block[-1].strip().lower() in ("", "<details>", "</details>"):
-            block.pop()
-        yield _block([*block, mark])
+    for block in fences.split(text):
+        if isinstance(block, fences.Code):
+            lines = [*block.lines]
+            if not block.closed:  # what closes its surroundings is no code
+                while len(lines) > 1 and lines[-1].strip().lower() in ("", "<details>", "</details>"):
+                    lines.pop()
+                lines.append(block.closing)
+            yield _block(lines)
+            continue
+        for line in block.lines:
+            if (boxes or not _CHECKBOX.match(line)) and not _EMPTY.match(line):
+                yield _line(line)
+
+
+def _line(line: str) -> _Part:
+    line = _PICTURE.sub("", _TAGS.sub("", _SUMMARY.sub(r"**\1**", line))).rstrip()
+    heading = _HEADING.match(line)
+    bold = _BOLD_HEADING.match(line)
+    level = len(heading[1]) if heading else 7 if bold else 0
+    return _Part(line, False, level, (heading[2] if heading else bold[1] if bold else "").strip(" #:："))
 
 
 def _block(lines: list[str]) -> _Part:

@@ -16,6 +16,7 @@ from kb.errors import ArticleError
 from kb.importers.mask import mask, tidy
 from kb.records import Article, Lang
 from kb.scraped import parse
+from kb.text import fences
 
 __all__ = ["Draft", "Told", "compose", "contained", "fenced", "one_line", "slug_from"]
 
@@ -24,7 +25,6 @@ MAX_LINE = 400  # characters of a tag, version or address
 
 _HEADING = re.compile(r"( {0,3}(?:(?:[-*+>]|\d{1,9}[.)])[ \t]{0,4}){0,6})(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:> {0,3}){0,6}(?:={1,200}|-{1,200})[ \t]{0,40}\Z")
-_FENCE = re.compile(r"[ \t>]{0,40}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}){0,4}(`{3,}|~{3,})([^\n]*)\Z")
 _TICKS = re.compile(r"`{3,}")
 _NOT_SLUG = re.compile(r"[^a-z0-9]{1,400}")
 
@@ -85,7 +85,7 @@ def compose(draft: Draft) -> str:
 
 def contained(markdown: str) -> str:
     """The same text with its headings below the form's, its fences closed; in a fence whole when that is not enough."""
-    text = _trimmed("\n".join(_tamed(tidy(mask(markdown)).split("\n"))))
+    text = _trimmed("\n".join(_tamed(tidy(mask(markdown)))))
     if not text or _is_contained(text):
         return text
     return fenced(text)
@@ -166,25 +166,21 @@ def _is_contained(text: str) -> bool:
     return found == [("I", text, after), ("J", "x", "")]
 
 
-def _tamed(lines: list[str]) -> list[str]:
+def _tamed(markdown: str) -> list[str]:
+    """Its lines: headings below the form's, underlines of headings empty, every fence closed."""
     kept: list[str] = []
-    fence = ""
-    for line in lines:
-        mark = _FENCE.match(line)
-        if fence:
-            kept.append(line)
-            if mark and mark[1].startswith(fence) and not mark[2].strip():
-                fence = ""
-        elif mark and (mark[1][0] == "~" or "`" not in mark[2]):
-            fence = mark[1]
-            kept.append(line)
-        elif _UNDERLINE.match(line):
-            kept.append("")
-        elif found := _HEADING.match(line):
-            kept.append(f"{found[1]}{'#' * min(6, len(found[2]) + 3)}{line[found.end() :]}")
-        else:
-            kept.append(line)
-    return [*kept, fence] if fence else kept
+    for block in fences.split(markdown):
+        if isinstance(block, fences.Code):
+            kept += block.lines if block.closed else [*block.lines, block.closing]
+            continue
+        for line in block.lines:
+            if _UNDERLINE.match(line):
+                kept.append("")
+            elif found := _HEADING.match(line):
+                kept.append(f"{found[1]}{'#' * min(6, len(found[2]) + 3)}{line[found.end() :]}")
+            else:
+                kept.append(line)
+    return kept
 
 
 def _trimmed(text: str) -> str:

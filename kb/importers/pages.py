@@ -11,15 +11,15 @@ from pathlib import Path
 from kb.articles import MAX_BYTES
 from kb.errors import ArticleError
 from kb.importers.form import Draft, Told, fenced, slug_from
-from kb.importers.web import Page, decoded, read_html
+from kb.importers.web import Page, read_html
 from kb.records import IssueRecord
 from kb.scraped import parse
+from kb.text import fences
 
 __all__ = ["find_pages", "page_draft"]
 
 _HTML = (".html", ".htm", ".xhtml")
 _TEXT = (".md", ".markdown", ".txt")
-_FENCE = re.compile(r"[ \t>]{0,12}(`{3,20}|~{3,20})")
 _FURNITURE = re.compile(
     r"(?i)[ \t>]{0,8}(?:[-*+] )?(?:"
     r"(?:[^\s,，。:：]{1,30} {1,3})?(?:发表于|发布于|回复于|编辑于)[:： ]{0,3}"
@@ -59,7 +59,7 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
     if name.lower().endswith(_HTML):
         if len(data) > MAX_BYTES:
             raise ArticleError(f"larger than {MAX_BYTES:,} bytes ({len(data):,})", path=name)
-        page = read_html(decoded(data))
+        page = read_html(data)
         data = page.markdown.encode()
     data = _without_furniture(data)
     suffix = f".{page.lang}.md" if page.lang else ".md"
@@ -89,13 +89,10 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
 
 def _without_furniture(data: bytes) -> bytes:
     """Empty lines in place of a forum's and a blog's own, but in code."""
-    lines = data.decode("utf-8", "surrogateescape").split("\n")
-    fence = ""
-    for number, line in enumerate(lines):
-        if found := _FENCE.match(line):
-            fence = "" if fence and found[1].startswith(fence) else fence or found[1]
-        elif not fence and _FURNITURE.match(line):
-            lines[number] = ""
+    lines: list[str] = []
+    for block in fences.split(data.decode("utf-8", "surrogateescape")):
+        code = isinstance(block, fences.Code)
+        lines += ["" if not code and _FURNITURE.match(line) else line for line in block.lines]
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 
 

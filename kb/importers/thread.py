@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
-from kb.articles.source import detect_lang
 from kb.errors import QueryError
 from kb.importers.body import Body, read_body
 from kb.importers.form import Draft, Told, fenced, slug_from
@@ -16,6 +15,7 @@ from kb.importers.github import Comment, Thread
 from kb.importers.mask import mask
 from kb.logs.read import read
 from kb.scraped.products import PRODUCT_OF
+from kb.text import detect_lang
 
 __all__ = ["accepted_fix", "thread_draft"]
 

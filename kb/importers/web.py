@@ -6,16 +6,15 @@ The main part is taken where the page marks it.
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import re
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
 from kb.importers.form import fenced, one_line
 from kb.importers.mask import tidy
+from kb.text.decode import decode
 
-__all__ = ["Page", "decoded", "read_html"]
+__all__ = ["Page", "read_html"]
 
 _DROPPED = frozenset(
     "script style noscript template svg math nav footer form button select textarea iframe object embed canvas audio "
@@ -43,21 +42,13 @@ class Page:
     """"en", "zh" or empty"""
 
 
-def decoded(data: bytes) -> str:
-    """By its mark, by what the page says, as UTF-8, as GB18030; else what of it is ASCII."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace")
-    said = _CHARSET.search(data[:4096])
-    names = [said[1].decode("ascii")] if said else []
-    for name in ("utf-8-sig", *names, "gb18030"):
-        with contextlib.suppress(UnicodeDecodeError, LookupError):
-            return data.decode(name)
-    return data.decode("utf-8", "replace")
-
-
-def read_html(text: str) -> Page:
+def read_html(data: bytes | str) -> Page:
+    """Bytes are read as UTF-8, or in the encoding that the page declares."""
+    if isinstance(data, bytes):
+        declared = _CHARSET.search(data[:4096])
+        data = decode(data, declared[1].decode("ascii") if declared else "")
     reader = _Reader()
-    reader.feed(tidy(text).replace("\0", ""))
+    reader.feed(tidy(data).replace("\0", ""))
     reader.close()
     parts = {name: lines for name, lines in reader.parts.items() if len("".join(lines)) > 200}
     lines = max((parts[name] for name in ("article", "main") if name in parts), key=_size, default=reader.parts["page"])

@@ -28,6 +28,7 @@ from kb.index.header import LANGS, Columns, Header, Vocabulary
 from kb.index.passages import View
 from kb.index.store import Batch, Views, rank
 from kb.records import IssueRecord, Ranking
+from kb.text import HAN
 
 __all__ = ["FaissStore", "publish"]
 
@@ -273,7 +274,7 @@ class FaissStore:
         data = snapshot.read_file(self.folder, self.header.manifest["files"]["records"])
         records = [IssueRecord.from_dict(json.loads(line)) for line in data.splitlines()]
         vocabulary = self.header.vocabulary
-        first = bisect_left(vocabulary.terms, "\u4e00")
+        first = bisect_left(vocabulary.terms, HAN[0])
         log_p = vocabulary.log_p.tolist()
         han = {term: log_p[i] for i, term in enumerate(vocabulary.terms[first:], first) if log_p[i] < 0}
         return records, self._postings.bags(), self._views, han

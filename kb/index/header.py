@@ -16,7 +16,7 @@ import numpy as np
 from kb.arrays import Array
 from kb.index.bm25 import find
 from kb.records import Lang
-from kb.text import Segmenter, clean, shares, tokenise
+from kb.text import Segmenter, clean, term_weights, tokenise
 
 __all__ = ["LANGS", "Columns", "Header", "Vocabulary"]
 
@@ -88,7 +88,7 @@ class Vocabulary:
 
     @cached_property
     def _segmenter(self) -> Segmenter:
-        return Segmenter.over(self.terms, self.log_p)
+        return Segmenter.from_vocabulary(self.terms, self.log_p)
 
     def tokenise(self, text: str) -> list[str]:
         """The terms of a question, segmented as the records were."""
@@ -96,7 +96,7 @@ class Vocabulary:
 
     def shares(self, text: str) -> dict[str, float]:
         """The distinct terms of a question, each with the share of a word that it is."""
-        return shares(clean(text), self._segmenter) if text else {}
+        return term_weights(clean(text), self._segmenter) if text else {}
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import re
 from enum import IntEnum
 
 from kb.records import IssueRecord
+from kb.text import fences
 
 __all__ = ["View", "lexical_text", "views"]
 
-_FENCED = re.compile(r"^(`{3,}|~{3,})(?![`~])[^\n]*\n.*?(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MARKS = re.compile(r"[`*#>|]+|\]\([^)\n]{0,400}\)|!?\[")
 MAX_VIEW_CHARS = 4000  # the mean of more tokens than this is the mean of any text
 MAX_ALIASES = 32  # of the ways in which people put one problem
@@ -32,7 +32,7 @@ class View(IntEnum):
 
 def views(record: IssueRecord) -> list[tuple[View, str]]:
     """The texts of a record that are encoded, each on its own; empty ones are left out."""
-    described = _plain(f"{record.title}\n{_FENCED.sub('', record.symptom)}")
+    described = _plain(f"{record.title}\n{_without_code(record.symptom)}")
     printed = "\n".join(record.errors)
     whole = _plain(f"{record.project or ''}\n{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}")
     aliases = record.aliases[:MAX_ALIASES]
@@ -50,6 +50,12 @@ def lexical_text(record: IssueRecord) -> str:
     """The text whose terms are indexed for BM25: every field of the record, its tags and aliases."""
     parts = (record.project, record.title, record.symptom, *record.errors, record.cause, record.fix)
     return "\n".join(part for part in (*parts, *record.tags, *record.aliases[:MAX_ALIASES]) if part)
+
+
+def _without_code(markdown: str) -> str:
+    """An empty line in place of each fenced block."""
+    blocks = fences.split(markdown)
+    return "\n".join(block.text if isinstance(block, fences.Prose) else "" for block in blocks)
 
 
 def _plain(markdown: str) -> str:

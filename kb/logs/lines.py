@@ -11,8 +11,9 @@ import re
 
 from kb.logs.fingerprints import Fingerprint
 from kb.text import clean
+from kb.text.decode import decode
 
-__all__ = ["ANSI", "HALF_LINE", "Lines", "decoded", "ends", "shown", "telling_part", "text_of"]
+__all__ = ["ANSI", "HALF_LINE", "Lines", "ends", "shown", "telling_part", "text_of"]
 
 HALF_LINE = 8 << 10  # bytes: of a longer line the first and the last so many are read
 MAX_TELLING = 2000  # characters
@@ -69,16 +70,7 @@ def ends(line: bytes) -> bytes:
 
 
 def text_of(line: bytes) -> str:
-    return clean(decoded(ANSI.sub(b"", ends(line))))
-
-
-def decoded(line: bytes) -> str:
-    for encoding in ("utf-8", "gb18030"):
-        try:
-            return line.decode(encoding)
-        except UnicodeDecodeError:
-            pass
-    return line.decode("utf-8", "replace")
+    return clean(decode(ANSI.sub(b"", ends(line))))
 
 
 def telling_part(text: str, fingerprint: Fingerprint) -> str:

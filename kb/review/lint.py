@@ -16,13 +16,13 @@ from kb.errors import ArticleError
 from kb.records import Article, IssueRecord, Lang, Problem
 from kb.scraped import parse
 from kb.text import HAN, HAN_CHAR
+from kb.text.fences import prose_lines
 
 __all__ = ["WAITS", "Problem", "Tally", "review", "tally"]
 
 WAITS = "is a draft; once it is reviewed, take `status: draft` out"
 """the finding by which drafts are counted"""
 
-_FENCE = re.compile(r"[ \t]{0,12}(`{3,}|~{3,})")
 _STEP = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、]|\|)|`|^[ \t]*~~~|https?://", re.MULTILINE)
 _LINK = re.compile(r"(?:\]\(|^\s{0,3}\[[^\]\n]{1,100}\]:[ ]?)<?([^()\s:<>#]{1,200}\.md)(?=[#>)\s]|$)", re.IGNORECASE)
 _URL = re.compile(r"https?://[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}(?::\d{1,5})?(?:[/?#][^\s<>\"]*)?$", re.IGNORECASE)
@@ -150,7 +150,7 @@ def _within(article: Article) -> Iterator[Problem]:
     for record in article.records:
         if not record.symptom and not record.errors:
             yield _at(record, "error", f"{record.id} says neither what is seen nor what is printed")
-        elif not record.errors and not "".join(_unfenced(record.symptom)).strip():
+        elif not record.errors and not "".join(prose_lines(record.symptom)).strip():
             yield _at(record, "error", f"{record.id} has neither an error line nor a description")
         if not record.fix:
             yield _at(record, "warning", f"{record.id} has no fix")
@@ -161,7 +161,7 @@ def _within(article: Article) -> Iterator[Problem]:
         if not record.project:
             yield _at(record, "warning", f"{record.id} names no project")
         told = f"{record.symptom}\n{record.fix}"
-        if article.lang == "zh" and told.strip() and not HAN_CHAR.search("".join(_unfenced(told))):
+        if article.lang == "zh" and told.strip() and not HAN_CHAR.search("".join(prose_lines(told))):
             yield _at(record, "warning", f"{record.id} is told without a Chinese character")
     for record in article.records[:1]:  # sources are the front matter's, the same for all
         if not record.sources:
@@ -180,7 +180,7 @@ def _left_to_write(path: str, text: str) -> Iterator[Problem]:
 def _links(article: Article, text: str, known: set[str], twins: dict[str, dict[Lang, Article]]) -> Iterator[Problem]:
     """Links to articles that are not there, and names of issues that their article does not have."""
     here = PurePosixPath(article.path).parent
-    for number, line in enumerate(_unfenced(text), 1):
+    for number, line in enumerate(prose_lines(text), 1):
         for link in _LINK.finditer(_CODE.sub("``", line)):
             parts: list[str] = []
             for part in (here / link[1]).parts:
@@ -194,22 +194,6 @@ def _links(article: Article, text: str, known: set[str], twins: dict[str, dict[L
             told = twins.get(name[1], {}).values()
             if told and not any(1 <= int(name[2]) <= len(other.records) for other in told):
                 yield Problem(article.path, number, "error", f"{name[1]} has no issue {name[2]}")
-
-
-def _unfenced(markdown: str) -> Iterator[str]:
-    """Its lines; those of fenced code are empty."""
-    fence = ""
-    for line in markdown.splitlines():
-        found = _FENCE.match(line)
-        if fence:
-            if found and found[1].startswith(fence) and not line.strip(" \t`~"):
-                fence = ""
-            yield ""
-        elif found:
-            fence = found[1]
-            yield ""
-        else:
-            yield line
 
 
 def _between(slug: str, tellings: dict[Lang, Article]) -> Iterator[Problem]:

@@ -103,10 +103,11 @@ class Tail:
 def _told(noted: Iterable[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
     """As much as there is room for, without what a healthy program says."""
     from kb.logs.severity import is_usual  # only when something failed: its patterns take a while to compile
+    from kb.text.decode import decode
 
     room = EARLY_BYTES
     for _, before, line in noted:
-        if room > 0 and not is_usual(line.decode("utf-8", "replace")):
+        if room > 0 and not is_usual(decode(line)):
             room -= len(before) + len(line)
             yield before + line
 

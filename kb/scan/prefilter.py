@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 
 from kb.logs.fingerprints import Fingerprint
-from kb.logs.lines import ANSI, decoded
+from kb.logs.lines import ANSI
+from kb.text.decode import decode
 
 __all__ = ["Prefilter"]
 
@@ -44,5 +45,5 @@ class Prefilter:
                     found.append(i)
         if self._others and not block.isascii():
             lines = enumerate(block.split(b"\n"))
-            found += [i for i, line in lines if not line.isascii() and self._others.search(decoded(line))]
+            found += [i for i, line in lines if not line.isascii() and self._others.search(decode(line))]
         return sorted(set(found))

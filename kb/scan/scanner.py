@@ -19,13 +19,14 @@ from typing import Any
 
 from kb.errors import QueryError
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
-from kb.logs.lines import HALF_LINE, Lines, decoded, ends, shown, telling_part, text_of
+from kb.logs.lines import HALF_LINE, Lines, ends, shown, telling_part, text_of
 from kb.logs.read import codes, contradicts, is_around
 from kb.logs.severity import is_usual, says_failure, speaker, warns
 from kb.records import IssueRecord, Lang
 from kb.scan.prefilter import Prefilter
 from kb.search.searcher import Searcher
 from kb.text import HAN_CHAR
+from kb.text.decode import decode
 
 __all__ = ["Finding", "Scan", "ScanReport", "Scanner"]
 
@@ -255,7 +256,7 @@ class Scan:
         tally.last = number
         tally.count += 1
         if len(tally.processes) < MAX_PROCESSES:
-            tally.processes.add(speaker(decoded(part[:HALF_LINE])))
+            tally.processes.add(speaker(decode(part[:HALF_LINE])))
         if (
             tally.issue is None
             and number >= tally.search_from

@@ -12,6 +12,7 @@ import re
 from kb.articles.lines import Line
 from kb.logs.errors import opens_with_error
 from kb.scraped.labels import role_of
+from kb.text import HAN
 
 __all__ = ["clean"]
 
@@ -36,7 +37,7 @@ _TELLS = re.compile(r"(?:打印|提示|报错?|输出|显示|抛出|出现|返�
 _PRINTED = re.compile(r"[\x20-\x7e]{4,160}")
 _NAME_LIKE = re.compile(r"[_./=\-\d(<]|[a-z][A-Z]|[a-z]{2}")
 _CLOSED = re.compile(r"[。.;；:：!！?？|>}\])】]\s{0,4}$|\s-$")
-_CJK_END = re.compile(r"[\u4e00-\u9fff、，,]$")
+_HAN_END = re.compile(rf"[{HAN}、，,]$")
 
 
 def clean(lines: list[Line], *, scraped: bool) -> list[Line]:
@@ -125,7 +126,7 @@ def _is_torn(before: Line, line: Line, after: Line) -> bool:
     if not (told or _CODE_WORD.fullmatch(word)) or not _NAME_LIKE.search(word) or word[-1] in ".:;":
         return False
     start = before.text.strip()
-    if _CLOSED.search(start) or not _CJK_END.search(start) or role_of(start):
+    if _CLOSED.search(start) or not _HAN_END.search(start) or role_of(start):
         return False
     follows = after.text.strip()
     return (not role_of(follows) and not follows[0].isascii()) or follows[:1] in ",.;("

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from kb.articles.lines import Line
 from kb.scraped.labels import role_of
+from kb.text import HAN
 
 __all__ = ["mark_furniture", "without_furniture"]
 
@@ -60,7 +61,7 @@ _OPENING = re.compile(
 _CARD = re.compile(
     r"(?:(?:Python|Jinja|Dockerfile|TypeScript|JavaScript|TSX|C\+\+|Java|Go|Rust|Jupyter Notebook|Shell|HTML|Vue|C|"
     r"Cuda|"
-    r"Markdown|Kotlin|Swift|Dart|Ruby|PHP|C#|Cangjie)|[\u4e00-\u9fff。！~）”])0\d{1,2}(?:- [A-Z]\S.{0,500})?$"
+    rf"Markdown|Kotlin|Swift|Dart|Ruby|PHP|C#|Cangjie)|[{HAN}。！~）”])0\d{{1,2}}(?:- [A-Z]\S.{{0,500}})?$"
 )
 _DOUBLED = re.compile(r"(?:^|(?<=[。！!?？.…]))\s?(?:- )?[A-Z]?([A-Za-z][\w.+\-]{2,60}?)\s?\1")
 _TAIL_OPENING = re.compile(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from kb.articles.lines import Line
 from kb.logs.errors import is_command, is_error_line, looks_like_code
 from kb.scraped.labels import read_label, role_of, split_ordinal
+from kb.text import HAN_CHAR
 
 __all__ = ["is_bare_heading", "is_reply", "question_or_answer", "spoken", "unmark_commands"]
 
@@ -29,7 +30,7 @@ _REPLY = re.compile(
     re.IGNORECASE,
 )
 _SPOKEN = re.compile(
-    r"^\s{0,4}(?:[-*>]\s{1,3})?(?:\*\*)?(?:@[\w.-]{1,40}|[#＃]?\d{1,3}\s?(?:楼|L|F)\s?[\w\u4e00-\u9fff.-]{0,20}|"
+    r"^\s{0,4}(?:[-*>]\s{1,3})?(?:\*\*)?(?:@[\w.-]{1,40}|[#＃]?\d{1,3}\s?(?:楼|L|F)\s?[\w.-]{0,20}|"
     r"(?:楼主|题主|提问者|维护者|作者|管理员|网友|网友回复|回复|OP|"
     r"maintainer|reporter|author)(?:\s[\w.-]{1,40})?|"
     r"[\w.-]{1,40}(?:\*\*)?\s?(?:[(（\[][\w ,/]{1,40}[)）\]]\s?)?(?:commented|replied|wrote|answered|评论道?|回复道?)"
@@ -39,7 +40,6 @@ _SPOKEN = re.compile(
 )
 _CLOSED = re.compile(r"[。.;；:：!！?？…|}\])）】\"”>,、~～]\s{0,4}$")
 _ITEM = re.compile(r"^\s{0,12}(?:[-*+•·]\s|\d{1,3}[.、)）]|[（(]\d{1,2}[)）]|[①-⑳])")
-_CJK = re.compile(r"[\u4e00-\u9fff]")
 _OPTION = re.compile(r"\s-{1,2}[A-Za-z]|[|;&$=]|/\w{1,40}/|\$\(|^\./|^/")
 _OPEN_END = re.compile(
     r"(?:提示|如下|报|为|是|显示|执行|将|把|的|和|在|出现|输出|例如|比如|以及|或|\b(?:the|a|of|to|and|or|with|by|"
@@ -138,7 +138,7 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
 def _fits(title: str, *, heads: bool) -> bool:
     if _OPEN_END.search(title):
         return False
-    if _CJK.search(title):
+    if HAN_CHAR.search(title):
         return (2 if heads else 4) <= len(title) <= _SHORT_ZH and not any(mark in title for mark in "，,。；;")
     words = title.split()
     return 2 <= len(words) <= _WORDS_EN and (title[0].isupper() or title[0].isdigit() or title[0] in "`\"'")

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from kb.scraped.sayings import role_of_saying
 from kb.scraped.vocabulary import PHRASES_EN, PHRASES_ZH, TOPIC_WORDS_EN, TOPIC_WORDS_ZH
+from kb.text import HAN
 
 __all__ = ["Label", "bare", "read_label", "role_of", "split_ordinal"]
 
@@ -26,7 +27,7 @@ _ORDINAL = re.compile(
     r"(?:第?[一二三四五六七八九十]{1,3}[、.，,:：]|第(?:\d{1,3}|[一二三四五六七八九十]{1,3})(?:步|章|节|部分|个|种|"
     r"类|条|点)?[、.:：]|"
     r"[(（\[【](?:\d{1,3}|[一二三四五六七八九十]{1,3})[)）\]】][、.]?|\d{1,3}(?:\.\d{1,3}){0,4}[、.)）:：]?(?=\s|"
-    r"[^\s\w.,:/%-]|[\u4e00-\u9fff])|"
+    rf"[^\s\w.,:/%-]|[{HAN}])|"
     r"\d{1,3}[.、)）](?=\S)|[①-⑳❶-❿]|(?i:step|part|section|chapter) \d{1,2}[.:：)]? ?-?|[ivxIVX]{1,4}[.、)](?= )|"
     r"[A-H][.)、](?= ))\s{0,3}"
 )

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import permutations
 
+from kb.text import HAN
+
 __all__ = ["pair", "words_of"]
 
 _ENOUGH = 2.0
@@ -17,7 +19,7 @@ _ENOUGH = 2.0
 _TRY_ALL = 6
 
 _ASCII_WORD = re.compile(r"[a-z][a-z0-9_]{2,40}")
-_CJK_RUN = re.compile(r"[\u4e00-\u9fff]{2,200}")
+_HAN_RUN = re.compile(rf"[{HAN}]{{2,200}}")
 _COMMON = frozenset(
     [
         "the",
@@ -47,7 +49,7 @@ def words_of(text: str) -> set[str]:
     """English words and pairs of Chinese characters."""
     lowered = text[:4000].lower()
     words = {word.rstrip("s") for word in _ASCII_WORD.findall(lowered) if word not in _COMMON}
-    for run in _CJK_RUN.findall(lowered):
+    for run in _HAN_RUN.findall(lowered):
         words.update(run[n : n + 2] for n in range(len(run) - 1))
     return words
 

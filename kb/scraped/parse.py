@@ -10,11 +10,12 @@ from kb.articles.frontmatter import FrontMatter, read_front_matter
 from kb.articles.kinds import REMARK_KINDS
 from kb.articles.lines import Line, classify
 from kb.articles.own import read_own_form
-from kb.articles.source import detect_lang, filed_lang, read_lines, slug_of, suffix_lang
+from kb.articles.source import filed_lang, read_lines, slug_of, suffix_lang
 from kb.records import Article, IssueRecord, Lang, Source
 from kb.scraped.labels import role_of
 from kb.scraped.project import name_project
 from kb.scraped.reader import page_tags, read_any_form
+from kb.text import detect_lang
 
 __all__ = ["REMARK_KINDS", "parse"]
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kb.scraped.products import PRODUCT_OF, PRODUCTS, SPACED
+from kb.text import HAN, HAN_CHAR
 
 __all__ = ["name_project"]
 
@@ -26,16 +27,16 @@ _TITLES = [
     re.compile(rf"(?:^|[^A-Za-z0-9_])({_NAME})\s?项目(?!优选|推荐)"),
     re.compile(
         rf"[A-Za-z0-9]\s?(?:服务器|显卡|卡|集群|机器|环境)?上(?:跑|部署|运行|使用|用|的)?\s?"
-        rf"({_NAME})\s?[\u4e00-\u9fff]"
+        rf"({_NAME})\s?[{HAN}]"
     ),
     re.compile(rf"(?:在|使用|针对|基于|用)\s?({_NAME})\s?(?:项目|框架|库|工具|平台|上|中|里|时|的时候|过程)"),
     re.compile(
         rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|"
         rf"【[^】]{{1,20}}】\s?)({_NAME})(?: (?:not|fails|error|errors|crash\w*|hangs|does|cannot|won|is|keeps|"
-        rf"stuck|returns)|\s?[\u4e00-\u9fff])"
+        rf"stuck|returns)|\s?[{HAN}])"
     ),
     re.compile(
-        rf"^({_NAME})\s?(?:[\u4e00-\u9fff].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|"
+        rf"^({_NAME})\s?(?:[{HAN}].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|"
         rf"错误|排查|客户端|训练|部署|启动|安装|使用|运行|编译|写入|连接)"
     ),
     re.compile(rf"^({_NAME})(?: v?\d[\w.]{{0,12}})?\s?[:：]\s?(?!\d)\S"),
@@ -108,8 +109,8 @@ def name_project(
     titled = _match(_TITLES, [title])
     if known and titled and titled not in PRODUCTS and re.fullmatch("[A-Z]?[a-z]{1,40}", titled):
         titled = None  # an ordinary word that opens the title
-    first = re.match(r"[A-Za-z][\w.+-]{1,30}(?=[ \u4e00-\u9fff])", title)
-    opens = PRODUCT_OF.get(first[0].casefold()) if first and re.search("[\u4e00-\u9fff]", title) else None
+    first = re.match(rf"[A-Za-z][\w.+-]{{1,30}}(?=[ {HAN}])", title)
+    opens = PRODUCT_OF.get(first[0].casefold()) if first and HAN_CHAR.search(title) else None
     return (
         _match(_PLACES, body[:6])
         or (_trim(filed[1]) if filed else "")
@@ -152,7 +153,7 @@ def _product(text: str) -> str | None:
 
 def _before_chinese(title: str) -> str | None:
     """`Frigate 摄像头画面全绿`: a Latin name that opens a Chinese title."""
-    found = re.match(rf"({_NAME})\s?[\u4e00-\u9fff]", title)
+    found = re.match(rf"({_NAME})\s?[{HAN}]", title)
     name = _trim(found[1]) if found else ""
     return name if name and name[0].isupper() and not name.endswith("Error") else None
 

@@ -1,7 +1,12 @@
-"""Text in Chinese, English or code: cleaned, split into terms, and made safe to print.
+"""Text in Chinese, English or code: decoded, cleaned, split, and made safe to print.
 
-`tokens` normalises a text and splits it into the terms that the index knows; `visible` replaces what a terminal would
-obey. Nothing here imports numpy or a dictionary before it is needed.
+    tokens   text -> clean text, its language, its terms for the index
+    visible  text -> text without characters that a terminal would obey
+    decode   bytes of a log, a paste or a page -> text (UTF-8, UTF-16, GB 18030)
+    fences   markdown -> blocks of prose and of fenced code
+
+Nothing here imports numpy, markdown-it-py or a dictionary before it is needed. `decode` and `fences` are imported as
+modules, by those who need them.
 """
 
 from kb.text.tokens import (
@@ -12,7 +17,7 @@ from kb.text.tokens import (
     clean,
     detect_lang,
     dictionary_for,
-    shares,
+    term_weights,
     tokenise,
 )
 from kb.text.visible import CONTROL, visible
@@ -26,7 +31,7 @@ __all__ = [
     "clean",
     "detect_lang",
     "dictionary_for",
-    "shares",
+    "term_weights",
     "tokenise",
     "visible",
 ]

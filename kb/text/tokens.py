@@ -1,9 +1,9 @@
-"""Here is a piece of text in Chinese, English or code; give me its language and its words.
+"""Splits text in Chinese, English or code into the terms of the index, and tells its language.
 
-Chinese is segmented with jieba's dictionary by the most probable path, as `jieba.lcut_for_search(HMM=False)` does (a
-test holds the two equal), but over only those dictionary words that the text at hand can contain: jieba's own
-start-up reads all 349,046 (0.6 s), this takes 0.05 s at build time and nothing at query time, when the words come
-from the index.
+Chinese is segmented with jieba's dictionary (https://github.com/fxsjy/jieba) along the most probable path. The result
+equals `jieba.lcut_for_search(HMM=False)`; a test compares them. jieba itself reads all 349,046 words at its start
+(0.6 s). Here only the words that the text can contain are read: 0.05 s for a build, and nothing for a query, whose
+words come from the index.
 """
 
 from __future__ import annotations
@@ -16,27 +16,39 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kb.arrays import Array
+    from kb.records import Lang
 
-__all__ = ["HAN_CHAR", "Segmenter", "clean", "detect_lang", "dictionary_for", "shares", "tokenise"]
+__all__ = [
+    "HAN",
+    "HAN_CHAR",
+    "STOP_WORDS",
+    "Segmenter",
+    "clean",
+    "detect_lang",
+    "dictionary_for",
+    "term_weights",
+    "tokenise",
+]
 
-HAN = "\u4e00-\u9fd5"  # jieba's own range
+HAN = "\u4e00-\u9fd5"
+"""Chinese characters, for use within the brackets of a pattern: the range that jieba segments"""
+HAN_CHAR = re.compile(f"[{HAN}]")
 MAX_TOKEN_CHARS = 64  # longer runs of letters are hashes and base64, not words
 
-HAN_CHAR = re.compile(f"[{HAN}]")
 _TOKEN = re.compile(rf"[vV]?[0-9]+(?:\.[0-9]+)+|[{HAN}]+|[^\W{HAN}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ALNUM = re.compile(r"[0-9]+|[^\W\d_]+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+\Z")
-_LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
+_LATIN_WORD = re.compile(r"[A-Za-z]{2,40}")
 
 _JIEBA_TOTAL = 60_101_967  # sum of all frequencies in jieba 0.42.1's dict.txt (a test compares)
 _UNSEEN = -math.log(_JIEBA_TOTAL)  # jieba counts a character it does not know once
 
-# What carries grammar and no matter. Negations stay: "not found" is not "found".
+# Words of grammar, without a topic. Negations are no stop words: "not found" is not "found".
 STOP_WORDS = frozenset(
     (
         "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me "
@@ -49,7 +61,7 @@ STOP_WORDS = frozenset(
     ).split()
 )
 
-# Bidirectional marks and zero-width characters change what a reader sees and nothing that a reader means.
+# Bidirectional marks and zero-width characters change how a text looks, but not what it says.
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\xad]+")
 
 
@@ -61,17 +73,15 @@ def clean(text: str) -> str:
     return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
 
 
-def detect_lang(text: str) -> Literal["en", "zh"]:
-    """ "zh" when Han characters are at least a fifth of the words, counting two characters as one word."""
-    han = len(HAN_CHAR.findall(text))
-    return "zh" if han >= 2 and han / 2 >= 0.2 * (han / 2 + len(_LATIN_WORD.findall(text))) else "en"
+def detect_lang(prose: str) -> Lang:
+    """The language of prose without code: "zh" when it has more than one Chinese character for two English words."""
+    return "zh" if len(HAN_CHAR.findall(prose)) * 2 > len(_LATIN_WORD.findall(prose)) else "en"
 
 
 class Segmenter:
-    """Splits runs of Han characters into words. Safe to share between threads.
+    """Splits runs of Chinese characters into words. Threads may share it.
 
-    `log_p` maps each known word to its log probability, below zero. What starts a known word without being one counts
-    as unknown.
+    `log_p` maps each known word to the natural logarithm of its probability, which is below zero.
     """
 
     def __init__(self, log_p: Mapping[str, float]) -> None:
@@ -83,15 +93,15 @@ class Segmenter:
         self._log_p: Sequence[float] | Array = ()
 
     @classmethod
-    def over(cls, terms: Sequence[str], log_p: Sequence[float] | Array) -> Segmenter:
-        """The segmenter over a sorted vocabulary: the words that begin with a character are taken from it when the
-        character first comes up."""
+    def from_vocabulary(cls, terms: Sequence[str], log_p: Sequence[float] | Array) -> Segmenter:
+        """A segmenter that knows the sorted `terms`. It looks up the words that begin with a character when it first
+        meets that character, so that its start costs nothing. A term whose `log_p` is not below zero is no word."""
         segmenter = cls({})
         segmenter._terms, segmenter._log_p = terms, log_p
         return segmenter
 
-    def _beginning(self, char: str) -> dict[str, float]:
-        """The known words that begin with `char`, and their beginnings."""
+    def _words_from(self, char: str) -> dict[str, float]:
+        """The known words that begin with `char`, and the prefixes of these words (with 0.0)."""
         found = self._by_first.get(char)
         if found is None:
             first, last = bisect_left(self._terms, char), bisect_left(self._terms, chr(ord(char) + 1))
@@ -100,12 +110,12 @@ class Segmenter:
         return found
 
     def words(self, run: str) -> list[str]:
-        """The most probable path through `run` (Han characters only). Ties go to the longer word, as in jieba."""
+        """The most probable path through `run` (Chinese characters only). Ties go to the longer word, as in jieba."""
         size = len(run)
         best = [0.0] * (size + 1)
         after = [0] * size
         for start in range(size - 1, -1, -1):
-            log_p = self._beginning(run[start])
+            log_p = self._words_from(run[start])
             top, cut = -math.inf, start + 1
             for end in range(start + 1, size + 1):
                 p = log_p.get(run[start:end])
@@ -123,19 +133,20 @@ class Segmenter:
         return words
 
     def for_search(self, run: str) -> list[str]:
-        """The words of `run`, each long one preceded by the known words of two and three characters inside it."""
+        """The words of `run`; before each longer word, the known words of two and three characters inside it."""
         found: list[str] = []
         for word in self.words(run):
             for width in (2, 3):
                 if len(word) > width:
                     pieces = (word[i : i + width] for i in range(len(word) - width + 1))
-                    found.extend(piece for piece in pieces if self._beginning(piece[0]).get(piece, 0.0) < 0.0)
+                    found.extend(piece for piece in pieces if self._words_from(piece[0]).get(piece, 0.0) < 0.0)
             found.append(word)
         return found
 
 
 def _with_prefixes(words: Mapping[str, float]) -> dict[str, float]:
-    """Prefixes get 0.0, which no probability has: a walk along the text can stop at the first miss."""
+    """The words and all their prefixes. A prefix that is no word gets 0.0, which is the logarithm of no word. A search
+    for words along a text can stop at the first string that is not in here."""
     found: dict[str, float] = {}
     for word in words:
         for end in range(1, len(word)):
@@ -146,16 +157,16 @@ def _with_prefixes(words: Mapping[str, float]) -> dict[str, float]:
 
 @lru_cache(maxsize=1)
 def _dictionary() -> str:
-    spec = importlib.util.find_spec(
-        "jieba"
-    )  # its data only: `import jieba` costs 50 ms, and 120 more with pkg_resources
+    # Only jieba's data is read: `import jieba` takes 50 ms, and 120 ms more with pkg_resources.
+    spec = importlib.util.find_spec("jieba")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("jieba is not installed")
     return (Path(spec.submodule_search_locations[0]) / "dict.txt").read_text(encoding="utf-8")
 
 
 def dictionary_for(texts: Iterable[str]) -> dict[str, float]:
-    """Words of jieba's dictionary made only of Han characters found in `texts`, with their log probabilities."""
+    """The words of jieba's dictionary that consist of Chinese characters in `texts`, with their log probabilities.
+    Raises ModuleNotFoundError when jieba is not installed."""
     chars = {char for text in texts for char in HAN_CHAR.findall(text)}
     if not chars:
         return {}
@@ -166,8 +177,8 @@ def dictionary_for(texts: Iterable[str]) -> dict[str, float]:
 
 @lru_cache(maxsize=1 << 16)
 def _pieces(word: str) -> tuple[str, ...]:
-    """An identifier whole and split: `num_generations`, `num`, `generations`; `OutOfMemoryError`, `out`, `memory`,
-    `error`; `ZeRO3`, `zero`, `3`. Function words go, and single letters that a split leaves."""
+    """The identifier in lower case, and its parts: `OutOfMemoryError` gives `outofmemoryerror`, `out`, `memory`,
+    `error`; `num_generations` and `ZeRO3` are split likewise. Stop words and parts of one letter are left out."""
     if len(word) > MAX_TOKEN_CHARS or _ADDRESS.match(word):
         return ()
     whole = word.strip("_").lower()
@@ -180,14 +191,14 @@ def _pieces(word: str) -> tuple[str, ...]:
 
 
 def tokenise(text: str, segmenter: Segmenter) -> list[str]:
-    """The terms of cleaned `text` in order: Latin words lower-cased, identifiers and versions whole and split, Chinese
-    segmented. Time is linear in the text."""
+    """The terms of cleaned `text` in order: words in lower case, identifiers whole and in parts, version numbers,
+    Chinese segmented. Takes time linear in the length of the text."""
     return [term for word in _words(text, segmenter) for term in word]
 
 
-def shares(text: str, segmenter: Segmenter) -> dict[str, float]:
-    """The distinct terms of cleaned `text` in order, each with the share of a word that it is: the pieces of
-    `NoneType` (whole, `none`, `type`) are one word together, not three."""
+def term_weights(text: str, segmenter: Segmenter) -> dict[str, float]:
+    """The distinct terms of cleaned `text` in order, each with 1 / the number of terms that its word gives: the three
+    terms of `NoneType` (`nonetype`, `none`, `type`) weigh as much together as one word."""
     found: dict[str, float] = {}
     for word in _words(text, segmenter):
         for term in word:
@@ -196,7 +207,7 @@ def shares(text: str, segmenter: Segmenter) -> dict[str, float]:
 
 
 def _words(text: str, segmenter: Segmenter) -> Iterator[Sequence[str]]:
-    """The words of the text, each as the terms by which it can be found."""
+    """The words of the text, each as the tuple of its terms."""
     for token in _TOKEN.findall(text):
         if HAN[0] <= token[0] <= HAN[2]:
             yield from ((word,) for word in segmenter.for_search(token) if word not in STOP_WORDS)

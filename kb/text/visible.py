@@ -1,4 +1,4 @@
-"""Control characters in untrusted text, shown as symbols instead of being obeyed by a terminal."""
+"""Replaces control characters in untrusted text with symbols, so that a terminal shows them and does not obey them."""
 
 from __future__ import annotations
 

@@ -207,7 +207,10 @@ def main() -> int:
             row["new only zh>en"], row["new only en>zh"] = accuracy(scores, *unseen)
         if everyday:
             row["Tatoeba zh>en"], row["Tatoeba en>zh"] = accuracy(scores, *everyday)
-        for label, written, lang in (("zh articles, en questions", "zh", "en"), ("en articles, zh questions", "en", "zh")):
+        for label, written, lang in (
+            ("zh articles, en questions", "zh", "en"),
+            ("en articles, zh questions", "en", "zh"),
+        ):
             asked = [q for q in questions if q["lang"] == lang]
             one = issues(scores, [r for r in records if r.lang == written], asked, whole=encoder is None)
             row[f"{label} @1"], row[f"{label} @5"] = one
