@@ -1,6 +1,6 @@
-"""Here is a file's bytes and its path; give me its lines, its slug and the language it is filed under.
+"""Reads what a file itself says about an article: its lines, its slug, and its language from the path.
 
-Nothing is guessed about bytes: what is not UTF-8 is refused with the place and a likely name of its encoding.
+Only UTF-8 is read. Other bytes raise ArticleError, which names the place and the likely encoding.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from kb.errors import ArticleError
 from kb.records import Lang
 
-__all__ = ["MAX_BYTES", "detect_lang", "filed_lang", "read_lines", "slug_of"]
+__all__ = ["MAX_BYTES", "detect_lang", "filed_lang", "read_lines", "slug_of", "suffix_lang"]
 
 MAX_BYTES = 2_000_000
 
@@ -70,7 +70,7 @@ def _likely_encoding(data: bytes) -> str:
 
 
 def slug_of(path: str) -> str:
-    """The stem without `.zh` or `.en`; the name an issue is known by. Raises ArticleError when it cannot be a key."""
+    """The file's stem without `.zh` or `.en`, which identifies its issues. Raises ArticleError when it cannot be a key."""
     name = path.rpartition("/")[2]
     stem = name.rpartition(".")[0] if "." in name else name
     for ending in (".zh", ".en"):
@@ -86,7 +86,7 @@ def slug_of(path: str) -> str:
 
 
 def filed_lang(path: str) -> Lang | None:
-    """The language the path states: the first folder, or nothing. A suffix is asked for with `suffix_lang`."""
+    """The language that the first folder of the path states (`en/`, `zh/`); None when it states none."""
     parts = PurePosixPath(path).parts
     if len(parts) > 1 and parts[0] == "en":
         return "en"
@@ -96,6 +96,7 @@ def filed_lang(path: str) -> Lang | None:
 
 
 def suffix_lang(path: str) -> Lang | None:
+    """The language that the end of the stem states (`name.zh.md`); None when it states none."""
     stem = path.rpartition(".")[0]
     return "zh" if stem.endswith(".zh") else "en" if stem.endswith(".en") else None
 
