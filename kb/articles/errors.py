@@ -67,7 +67,7 @@ def _announces(text: str) -> bool:
 
 
 def _is_printed(text: str, *, announced: bool, after_message: bool) -> bool:
-    """Whether a line outside a fence is program output: an ASCII line that looks like an error, or one after a colon."""
+    """Whether a line outside a fence is program output: ASCII, and like an error or after a colon."""
     if announced and _LEVELLED.match(text) and len(text) <= _MAX_CHARS:
         return True
     if (

@@ -70,7 +70,7 @@ def _likely_encoding(data: bytes) -> str:
 
 
 def slug_of(path: str) -> str:
-    """The file's stem without `.zh` or `.en`, which identifies its issues. Raises ArticleError when it cannot be a key."""
+    """The file's stem without `.zh` or `.en`: the key of its issues. Raises ArticleError when it cannot be one."""
     name = path.rpartition("/")[2]
     stem = name.rpartition(".")[0] if "." in name else name
     for ending in (".zh", ".en"):

@@ -16,7 +16,6 @@ them. Articles in our own form are read by `kb.articles`; nothing below `parse` 
     project      guesses the project of a page that states none; the known names are in `products`
 """
 
-from kb.articles.kinds import REMARK_KINDS
 from kb.scraped.parse import parse
 
-__all__ = ["REMARK_KINDS", "parse"]
+__all__ = ["parse"]

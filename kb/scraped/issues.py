@@ -214,7 +214,7 @@ def _title(node: Section, title: str, group: Sequence[Section], place: int, grou
     return first[:120] or f"{title} ({place + 1})"
 
 
-# --- symptoms in one list, fixes in another ------------------------------------------------------------------------------
+# --- symptoms in one list, fixes in another ---------------------------------------------------------------------------
 
 
 def _paired(node: Section, children: Sequence[Section], title: str) -> list[Found]:

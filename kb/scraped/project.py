@@ -29,11 +29,6 @@ _TITLES = [
         rf"({_NAME})\s?[\u4e00-\u9fff]"
     ),
     re.compile(
-        rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|"
-        rf"【[^】]{{1,20}}】\s?)({_NAME})(?: (?:not|fails|error|errors|crash\w*|hangs|does|cannot|won|is|keeps|"
-        rf"stuck|returns)|\s?[\u4e00-\u9fff])"
-    ),
-    re.compile(
         rf"^({_NAME})\s?(?:[\u4e00-\u9fff].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|"
         rf"错误|排查|客户端|训练|部署|启动|安装|使用|运行|编译|写入|连接)"
     ),

@@ -48,14 +48,13 @@ _INLINE_ROLES = KEY_ROLES | frozenset(
 # Words that inside a line mostly open an ordinary sentence of the section: no labels there.
 _NOT_INLINE = frozenset(
     (
-        "注意 提示 说明 结果 建议 步骤 方法 处理 尝试 介绍 示例 效果 测试 提醒 配置 方案 修改 验证一下 操作步骤 具体步骤 check checks note notes tip tips "
-        "warning warnings caution result results output message options option action method methods test "
-        "testing expected update description overview context general answer log logs 场景 描述 日志 版本 检查项 示范 技巧 "
-        "经验 规范 os hardware component components approach platform details intro about scenario "
+        "注意 提示 说明 结果 建议 步骤 方法 处理 尝试 介绍 示例 效果 测试 提醒 配置 方案 修改 验证一下 操作步骤 "
+        "具体步骤 场景 描述 日志 版本 检查项 示范 技巧 经验 规范 "
+        "check checks note notes tip tips warning warnings caution result results output message options option "
+        "action method methods test testing expected update description overview context general answer log logs "
+        "os hardware component components approach platform details intro about scenario "
     ).split()
 )
-
-
 _ERROR_WORD = re.compile(r"^(?:error|exception|issue|failure|bug)\b")
 
 

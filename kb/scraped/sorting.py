@@ -69,17 +69,13 @@ def sort_lines(lines: Sequence[Line], fields: IssueFields, *, mode: str) -> None
                 last, acted = "fix", True
                 continue
             pieces: dict[str, list[str]] = {}
-            aside = False
             for piece in sentences(line.text):
                 sort = sort_of(piece)
-                if aside:
-                    continue
                 introduces = before_code and line is run[-1] and line.text.rstrip().endswith(piece.strip())
                 if sort == "" and introduces and piece.rstrip().endswith((":", "：")):
                     sort = "fix" if mode == "answer" or fields.cause or acted else ""
-                aside = sort == "theory"
-                described = sort == "fix" and not is_advice(piece)
-                if described and mode == "answer" and not acted and _advises_after(lines, line):
+                done = sort == "fix" and not is_advice(piece)
+                if done and mode == "answer" and not acted and _advises_after(lines, line):
                     sort = "cause"
                 if sort == "" and steps and mode == "answer" and acted and not fields.cause and is_problem(piece):
                     sort = "cause"  # what follows the steps explains them
@@ -104,8 +100,8 @@ def sort_lines(lines: Sequence[Line], fields: IssueFields, *, mode: str) -> None
                     else ""
                 )
                 if sort in ("fix", "cause+fix"):
-                    described = bool(fields.symptom or pieces.get("symptom") or (printed and fields.cause))
-                    if mode == "body" and not described:
+                    has_symptom = bool(fields.symptom or pieces.get("symptom") or (printed and fields.cause))
+                    if mode == "body" and not has_symptom:
                         sort = "symptom"
                     else:
                         if mode == "body" and not acted and "symptom" not in pieces:
@@ -114,6 +110,8 @@ def sort_lines(lines: Sequence[Line], fields: IssueFields, *, mode: str) -> None
                 for field in ("cause", "fix") if sort == "cause+fix" else (sort,):
                     pieces.setdefault(field, []).append(piece)
                 last = "fix" if sort == "cause+fix" else sort
+                if sort == "theory":
+                    break
             for field in ("symptom", "cause", "fix"):
                 if field in pieces:
                     getattr(fields, field).append(Part(text="".join(pieces[field]).strip()))
