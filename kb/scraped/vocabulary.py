@@ -125,8 +125,8 @@ PHRASES_ZH: dict[str, str] = {
 
 PHRASES_EN: dict[str, str] = {
     "symptom": (
-        "symptom|symptoms|symptom & impact|symptoms & impact|symptom and impact|problem|problems|issue|"
-        "issues|error|errors|the error|error message|error messages|error log|error logs|error output|"
+        "symptom|symptoms|symptom & impact|symptoms & impact|symptom and impact|problem|issue|"
+        "error|errors|the error|error message|error messages|error log|error logs|error output|"
         "error text|full error|traceback|stack trace|describe the bug|bug description|describe the issue|"
         "bug|what happened|what happens|what went wrong|what you see|what we saw|what i saw|what broke|"
         "what failed|what we observed|what we noticed|what users reported|what is this issue|"
