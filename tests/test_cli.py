@@ -377,7 +377,7 @@ def test_new(kb_: Kb, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert kb_("new", "../up").code == 2
     again = kb_("new", "nccl-timeout")
     assert (again.code, again.out) == (65, "")
-    assert "there already" in again.err
+    assert "exists already" in again.err
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

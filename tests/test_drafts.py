@@ -33,6 +33,10 @@ def issues(index: Path) -> list[str]:
         ("---\nstatus: published\n---\n", False),
         ("status: draft\n", False),
         ("---\ntags: [status, draft]\n---\n", False),
+        ("---\nproject: X\n---\n\n---\nstatus: draft\n---\n", False),
+        ("---\nproject: X\nstatus: draft\n...\n", True),
+        ("---\r\nproject: X\r\nstatus: draft\r\n---\r\n", True),
+        ("---\nproject: X\n---- a rule\nstatus: draft\n---\n", True),
     ],
 )
 def test_what_is_a_draft(head: str, draft: bool) -> None:

@@ -120,7 +120,7 @@ CHANGES: dict[str, tuple[str, str, int | None, str, str]] = {
                   11, "warning", "no source"),
     "no host": ("https://github.com/deepspeedai/DeepSpeed/issues/1", "https://", 12, "error", "is no URL"),
     "no such scheme": ("https://github.com", "file://github.com", 12, "error", "is no URL"),
-    "twice": ("tags: [zero3]", "tags: [zero3]\ntags: [nccl]", 1, "error", "tags: stands there more than once"),
+    "twice": ("tags: [zero3]", "tags: [zero3]\ntags: [nccl]", 1, "error", "tags: given more than once"),
     "a quoted list": ("project: DeepSpeed", 'project: "[DeepSpeed, TRL]"', 2, "error", "looks like a list"),
     "aliases": ("tags: [zero3]", "tags: &a [zero3]\nversions: *a", 1, "error", "aliases are not read"),
     "a date and more": ("updated: 2026-01-31", "updated: 2026-01-31 or so", 7, "error", "updated: wants a date"),

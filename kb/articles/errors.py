@@ -1,11 +1,11 @@
-"""Here is an issue's title and symptom; give me the literal error lines it is known by."""
+"""Finds the literal error lines of an issue in its title and its symptom."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from kb.articles.draft import Part
+from kb.articles.fields import Part
 from kb.articles.lines import Line
 from kb.logs.errors import error_lines, is_command, is_error_line, looks_like_code, opens_with_error, quoted_errors
 from kb.text import HAN
@@ -16,7 +16,7 @@ _MAX_ERRORS = 40
 _MAX_CHARS = 1000
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _SPAN_THEN_WORDS = re.compile(r"^`[^`\n]{1,500}` [a-z]")
-# A title in Chinese that opens with words a program printed: `A tensor with all NaNs was produced 或者出图全黑`.
+# A Chinese title that opens with a message in English: `A tensor with all NaNs was produced 或者出图全黑`.
 _MESSAGE_FIRST = re.compile(
     rf"([A-Z][\w'.,:-]{{0,20}}(?: [\w'.,:()-]{{1,24}}){{1,12}}?(?: [a-z]{{2,20}}){{1,3}})\s?(?=[{HAN}（])"
 )
@@ -27,7 +27,10 @@ _FRAMES = re.compile(r"\s{1,40}|Traceback|During handling|The above exception|Fi
 
 
 def errors_in(title: str, symptom: Sequence[Part]) -> list[str]:
-    """Lines of fences, quotes and inline code, and sentences that are one message; each once, in order."""
+    """Error lines from fences, quotes and inline code, and lines that are a message as a whole.
+
+    In the order of the article, each once, at most 40, of at most 1000 characters.
+    """
     found: list[str] = []
     for part in symptom:
         found += _in_prose(part.text) if part.text else _in_lines(part.lines)
@@ -65,7 +68,7 @@ def _announces(text: str) -> bool:
 
 
 def _is_printed(text: str, *, announced: bool, after_message: bool) -> bool:
-    """A line of prose form that a program printed: English on a page that tells it in Chinese, or after a colon."""
+    """Whether a line outside a fence is program output: ASCII, and like an error or after a colon."""
     if announced and _LEVELLED.match(text) and len(text) <= _MAX_CHARS:
         return True
     if (
@@ -81,7 +84,7 @@ def _is_printed(text: str, *, announced: bool, after_message: bool) -> bool:
 
 
 def _in_fence(texts: list[str], *, announced: bool) -> list[str]:
-    """The error lines of a fence; of a short one without any, what the program printed."""
+    """The error lines of a fence. A short fence without any is taken whole, when it is output and not code."""
     lines = error_lines("\n".join(texts))
     if lines:
         return lines

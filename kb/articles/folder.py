@@ -1,4 +1,4 @@
-"""The articles in a folder: which files they are, which are left out and why, and their bytes.
+"""Lists and reads the article files of a folder, and says which files are left out and why.
 
 Only regular files below the folder count. Symbolic links, FIFOs and devices are never followed or opened.
 """
@@ -19,7 +19,7 @@ __all__ = ["Skipped", "list_articles", "read_article", "read_articles"]
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is no article, or one that is not yet written to its end: what and why."""
+    """A file that is left out: no article, or one that is not finished. `path` and the `reason`."""
 
     path: str
     reason: str
@@ -69,7 +69,7 @@ def _is_text(name: str) -> bool:
 def read_article(folder: Path, path: str) -> bytes:
     """The article's bytes, at most one more than the parser takes. Raises ArticleError."""
     try:
-        # O_NONBLOCK: should a FIFO have taken the file's place since the scan, opening it must not hang.
+        # O_NONBLOCK: opening must not hang when a FIFO has replaced the file since it was listed.
         fileno = os.open(folder / path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(fileno, "rb") as file:
             if not stat.S_ISREG(os.fstat(fileno).st_mode):
@@ -80,7 +80,7 @@ def read_article(folder: Path, path: str) -> bytes:
 
 
 def read_articles(folder: Path) -> Iterator[tuple[str, bytes | ArticleError]]:
-    """Every article's path and bytes, or why it has none."""
+    """The path of every article with its bytes, or with the error when they cannot be read."""
     for path in list_articles(folder)[0]:
         try:
             yield path, read_article(folder, path)

@@ -1,18 +1,15 @@
-"""Here are an article's first lines; give me what its front matter says, and where the body begins.
+"""Reads an article's front matter: its values by key, and the line where the body begins.
 
-YAML is read with every value a string. When it is broken, `key: value` lines are taken as they stand and a
-remark says so: a missing quote must not cost an article its project.
+The front matter is YAML between two lines of `---`; every value is read as a string. When the YAML is broken, its
+`key: value` lines are read one by one and a remark says so, so that a missing quote does not lose the project.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
-
-import yaml
 
 from kb.records import Remark
 
@@ -28,20 +25,21 @@ _OTHERS = "projects product products software component repo repository version 
 _READ = frozenset((*_LISTS, *_TEXTS, *_OTHERS.split()))
 _KEY = re.compile(r"[A-Za-z_]{1,40}:(?:\s|$)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d.*)?$")
+_CLOSING = re.compile(rb"\n---[ \t\r]*\n")
 _DRAFT = "draft"
 _NOTHING = ("~", "null", "Null", "NULL")
-_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 @dataclass(frozen=True)
 class FrontMatter:
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """key in lower case -> its strings, a single value as one"""
+    """key in lower case -> its strings; a single value gives one"""
     body: int = 0
     """index of the first line after it"""
     remarks: tuple[Remark, ...] = ()
 
     def first(self, *keys: str) -> str:
+        """The first string of the first of these keys that has any; "" when none has."""
         return next((self.values[key][0] for key in keys if self.values.get(key)), "")
 
     @property
@@ -50,20 +48,30 @@ class FrontMatter:
         return self.first("status").casefold() == _DRAFT
 
     def all(self, *keys: str) -> tuple[str, ...]:
+        """The strings of all these keys, each once."""
         return tuple(dict.fromkeys(value for key in keys for value in self.values.get(key, ())))
 
 
 def is_draft(data: bytes) -> bool:
-    """Does an article's front matter say `status: draft`? Far quicker than to parse it, for nearly all do not."""
-    return b"status" in data[: 4 * _MAX_CHARS].lower() and peek(data).draft
+    """Whether an article's front matter says `status: draft`; equal to `parse(...).draft`, without parsing the body.
+
+    Front matter that nowhere says "status" is not even decoded.
+    """
+    head = data[: 4 * _MAX_CHARS]
+    closing = _CLOSING.search(head, head.find(b"---") + 3)
+    return b"status" in head[: closing.start() if closing else None].lower() and peek(data).draft
 
 
 def peek(data: bytes) -> FrontMatter:
-    """An article's front matter, without a look at its body."""
+    """An article's front matter, without reading its body. Bytes that are not UTF-8 are replaced."""
     return read_front_matter(data[: 4 * _MAX_CHARS].decode("utf-8-sig", "replace").splitlines())
 
 
 def read_front_matter(lines: list[str]) -> FrontMatter:
+    """The front matter that opens these lines of an article; an empty one with `body` 0 when there is none.
+
+    At most 200 lines and 20,000 characters. Nothing is raised: what cannot be read becomes a remark.
+    """
     start = 0
     while start < len(lines) and not lines[start].strip():
         start += 1
@@ -78,38 +86,43 @@ def read_front_matter(lines: list[str]) -> FrontMatter:
     inner = lines[start + 1 : end]
     remarks = [Remark(n + 1, "front-matter", lines[n]) for n in range(start + 1, end) if lines[n].startswith("#")]
     source = "\n".join(inner)
+    import yaml  # late: whoever needs only `is_draft` or a name of this package does not wait for it
+
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         if len(source) > _MAX_CHARS:
             raise yaml.YAMLError(f"longer than {_MAX_CHARS} characters")
-        if "*" in source and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(source, _LOADER)):
+        if "*" in source and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(source, loader)):
             raise yaml.YAMLError("aliases are not read")  # a short text may unfold to gigabytes
-        data = yaml.load(source, _LOADER)
+        data = yaml.load(source, loader)
         if not isinstance(data, dict):
             raise yaml.YAMLError("not a mapping")
         values = {str(key).strip().lower(): _strings(value) for key, value in data.items()}
         remarks += [Remark(_line_of(key, inner, start), "front-matter", text) for key, text in _misfits(data)]
         keys = [found[0] for line in inner if (found := _KEY.match(line))]
         for key in sorted({key for key in keys if keys.count(key) > 1}):
-            remarks.append(Remark(start + 1, "front-matter", f"{key.strip(': ')}: stands there more than once"))
+            remarks.append(Remark(start + 1, "front-matter", f"{key.strip(': ')}: given more than once"))
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         values = _key_values(inner)
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or (
             str(error) if isinstance(error, yaml.YAMLError) else "nested too deep"
         )
-        text = f"not YAML ({reason}): its `key: value` lines are taken as they stand"
+        text = f"not YAML ({reason}): its `key: value` lines are read one by one"
         remarks.append(Remark(start + (mark.line + 2 if mark else 1), "front-matter", text))
     return FrontMatter(values, end + 1, tuple(remarks))
 
 
 def _is_mapping(inner: list[str]) -> bool:
-    """A rule, a paragraph and a rule are no front matter; `key: value` lines are."""
+    """Front matter has `key: value` lines; a paragraph between two rules has none."""
     filled = [line for line in inner if line.strip()]
     return not filled or any(":" in line and not line.startswith((" ", "-", "#")) for line in filled[:3])
 
 
 def _misfits(data: dict[object, object]) -> Iterator[tuple[str, str]]:
-    """Keys of this project's own form whose values are of another type, and keys that are nearly one of them."""
+    """Keys of this project's own form with a value of another type, and keys that look misspelt."""
+    import difflib
+
     for key, value in data.items():
         name = str(key).strip().lower()
         if name in _LISTS and not (isinstance(value, str) or _is_list_of_texts(value)):

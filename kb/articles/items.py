@@ -1,4 +1,4 @@
-"""Here are the lines of a section; give me the items of its list, when it is one."""
+"""Splits the lines of a section into the items of its list, if it holds one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _BULLET = re.compile(r"^(\s{0,8})[-*+•]\s{1,4}(?=\S)")
 
 
 def list_items(lines: Sequence[Line]) -> tuple[list[Line], list[list[Line]], bool]:
-    """What stands before the list, its top items with all their lines, and whether they are numbered."""
+    """The lines before the list, the lines of each top-level item, and whether the items are numbered.
+
+    A single item is no list: then all lines come back as the first value, and the second is empty.
+    """
     for mark, numbered in ((_NUMBER, True), (_BULLET, False)):
         hits = [(n, found) for n, line in enumerate(lines) if line.kind == "text" and (found := mark.match(line.text))]
         if len(hits) < 2:

@@ -1,8 +1,9 @@
-"""Here are an article's lines; give me what each of them is: heading, code, table, html, rule or text.
+"""Classifies the lines of an article: heading, code, table, html, rule or text.
 
-markdown-it-py says so through its block tokens (`token.map`); inline parsing is off, nothing here needs it. Where
-it would lose text without a word (a list nested past its limit, a fence nobody closed, a heading inside a block of
-HTML) the lines are read again by the few rules below, and a remark is left.
+Most articles are simple enough for `kb.articles.simple`. For the others markdown-it-py (CommonMark) is imported; its
+block tokens (`token.map`) say which lines belong to what, and inline parsing is off because nothing here needs it.
+markdown-it would drop some text silently: a list nested past its limit, a fence that is never closed, a heading inside
+a block of HTML. Such lines are read again by the few rules below, and a remark says so.
 """
 
 from __future__ import annotations
@@ -10,21 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-
-from kb.records import Remark
 from kb.articles.simple import simple_kinds
+from kb.records import Remark
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 __all__ = ["Line", "classify"]
 
-_NESTING = 60  # list and item count apart: thirty lists deep; beyond it our own reading takes over
-_MD = MarkdownIt("commonmark", {"maxNesting": _NESTING}).enable("table").disable("reference")
-_MD.core.ruler.enableOnly(["normalize", "block"])
-
-# Setext headings cost a try at every paragraph; most articles have no line that could underline one.
-_MD_ATX = MarkdownIt("commonmark", {"maxNesting": _NESTING}).enable("table").disable(["reference", "lheading"])
-_MD_ATX.core.ruler.enableOnly(["normalize", "block"])
+_NESTING = 60  # a list and its item count as two: thirty lists deep; `_recover` reads what is deeper
 _UNDERLINE = re.compile(r"^[ >\t*+.)\d-]{0,40}(?:={1,200}|-{1,200})[ \t]{0,20}$", re.MULTILINE)
 
 _ATX = re.compile(r"^[ >]{0,200}(#{1,6})(?:[ \t]|$)")
@@ -61,7 +59,7 @@ class Line:
 
 
 def classify(raw: Sequence[str], first: int) -> tuple[list[Line], list[Remark]]:
-    """The lines from index `first` on, each with its kind; remarks on what had to be recovered."""
+    """The lines from index `first` (0-based) on, each with its kind, and remarks on what had to be recovered."""
     texts = list(raw[first:])
     lines = [Line(first + n + 1, text, "text" if text.strip() else "blank") for n, text in enumerate(texts)]
     remarks: list[Remark] = []
@@ -77,12 +75,22 @@ def classify(raw: Sequence[str], first: int) -> tuple[list[Line], list[Remark]]:
     return _read_markdown(texts, lines, remarks)
 
 
+@cache
+def _markdown(*, setext: bool) -> MarkdownIt:
+    """A parser of blocks. Without `setext` (underlined) headings it is quicker, and few articles have any."""
+    from markdown_it import MarkdownIt
+
+    rules = ["reference"] if setext else ["reference", "lheading"]
+    parser = MarkdownIt("commonmark", {"maxNesting": _NESTING}).enable("table").disable(rules)
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
 def _read_markdown(texts: list[str], lines: list[Line], remarks: list[Remark]) -> tuple[list[Line], list[Remark]]:
     seen = bytearray(len(lines))
     block = 0
     text = "\n".join(texts)
-    parser = _MD if _UNDERLINE.search(text) else _MD_ATX
-    for token in parser.parse(text):
+    for token in _markdown(setext=_UNDERLINE.search(text) is not None).parse(text):
         span = token.map
         if span is None:
             continue
@@ -143,15 +151,15 @@ def _never_ends(texts: list[str], start: int, stop: int) -> bool:
 
 
 def _recover(lines: list[Line], seen: bytearray, remarks: list[Remark]) -> None:
-    """Lines no token covers: headings and fences in them are read without regard to nesting."""
+    """Lines that no token covers: headings and fences in them are read regardless of nesting."""
     fence = ""
-    told = False
+    remarked = False
     for n, line in enumerate(lines):
         if seen[n] or line.kind in ("blank", "heading", "rule"):
             fence = "" if seen[n] else fence
             continue
-        if not told:
-            told = True
+        if not remarked:
+            remarked = True
             remarks.append(Remark(line.no, "recovered", "nested too deep or never closed: read line by line from here"))
         mark = _FENCE.match(line.text)
         heading = _ATX.match(line.text.lstrip("-*+ >\t"))
@@ -168,7 +176,7 @@ def _recover(lines: list[Line], seen: bytearray, remarks: list[Remark]) -> None:
 
 
 def _unclosed_fences(texts: list[str], lines: list[Line], remarks: list[Remark]) -> list[tuple[int, str]]:
-    """Blank lines that must become a closing fence, so that a fence nobody closed ends before the next heading.
+    """Blank lines that must become a closing fence, so that a fence left open ends before the next heading.
 
     A heading inside a fence counts only at level two or deeper and after a blank line: `# like this` is a comment.
     """

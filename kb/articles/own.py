@@ -1,4 +1,4 @@
-"""Here are the lines of an article in this project's own form; give me its issues exactly as they stand.
+"""Reads an article in this project's own form. Every field is an exact slice of the article.
 
     # Article title
     ## Issue title            one for each issue (an article of one issue may leave it out)
@@ -8,7 +8,7 @@
     ### Not to be confused with | 容易混淆
     ### Asked as | 常见问法
 
-No guessing here: a section is what its heading says, and anything else becomes a remark.
+Nothing is guessed: a heading says what its section is, and everything else becomes a remark.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kb.records import Remark
-from kb.articles.draft import Draft, Part, slice_of
+from kb.articles.fields import IssueFields, Part, slice_of
 from kb.articles.items import list_items
 from kb.articles.kinds import REMARK_KINDS
 from kb.articles.lines import Line
+from kb.records import Remark
 
 __all__ = ["OWN_LABELS", "read_own_form"]
 
 RoleOf = Callable[[str], str]
-"""the role that a heading has in the vocabulary of pages in other forms; empty when it has none"""
+"""the role of a heading in the vocabulary for pages in any form; "" when it has none"""
 
-# The labels of this project's own article form.
 OWN_LABELS = {
     "symptom": "symptom",
     "现象": "symptom",
@@ -41,6 +40,7 @@ OWN_LABELS = {
     "asked as": "aliases",
     "常见问法": "aliases",
 }
+"""heading in lower case -> role: the labels of this form in both languages"""
 
 _PROJECT = re.compile(
     r"^\s{0,3}(?:\*\*)?(?:Project|项目)(?:\*\*)?\s?[:：]\s?(?:\*\*)?\s?(\S[^\n]{0,80})", re.IGNORECASE
@@ -64,9 +64,12 @@ class _Node:
 
 def read_own_form(
     lines: Sequence[Line], *, role_of: RoleOf, titled: bool = False
-) -> tuple[str, list[Draft], list[Remark]] | None:
-    """Title, drafts and remarks; None when the article is in some other form: `role_of` tells whether a heading is a
-    label there. `titled`: the front matter names the article."""
+) -> tuple[str, list[IssueFields], list[Remark]] | None:
+    """Title, issues and remarks; None when the article is in another form.
+
+    `role_of` is called only for headings that are no label of this form: a label of the other vocabulary among them
+    means another form. `titled`: the front matter holds the title, so that the body needs none.
+    """
     tree = _tree(lines, titled=titled)
     if tree is None:
         return None
@@ -76,20 +79,20 @@ def read_own_form(
         if title is None:
             return None
         root = _Node(title, [], nodes)
-        drafts = [_draft(root, remarks, role_of)] if _is_issue(root, role_of) else []
+        issues = [_read_issue(root, remarks, role_of)] if _is_issue(root, role_of) else []
         project = _project(intro)
-        if drafts and project:
-            drafts[0].project = project
+        if issues and project:
+            issues[0].project = project
     else:
-        drafts = []
+        issues = []
         for node in nodes:
             if _is_issue(node, role_of):
-                drafts.append(_draft(node, remarks, role_of))
+                issues.append(_read_issue(node, remarks, role_of))
             elif node.children or not role_of(node.title):
                 return None
             else:
-                _pass_over(node, remarks, role_of)
-    return (title.heading_text if title else "", drafts, remarks) if drafts else None
+                _remark_section(node, remarks, role_of)
+    return (title.heading_text if title else "", issues, remarks) if issues else None
 
 
 def _tree(lines: Sequence[Line], *, titled: bool) -> tuple[Line | None, list[Line], list[_Node]] | None:
@@ -115,7 +118,7 @@ def _tree(lines: Sequence[Line], *, titled: bool) -> tuple[Line | None, list[Lin
 
 
 def _is_issue(node: _Node, role_of: RoleOf) -> bool:
-    """A symptom under its own label, no label twice, and no label of another vocabulary beside it."""
+    """It has a symptom section, no label twice, and no label of the other vocabulary."""
     own = [child.own_role for child in node.children if child.own_role]
     others = {role_of(child.title) for child in node.children if not child.own_role}
     return "symptom" in own and len(own) == len(set(own)) and not others & {"symptom", "cause", "fix", "analysis"}
@@ -127,35 +130,35 @@ def _project(lines: Sequence[Line]) -> str | None:
     return found[1].strip(" *`") if found else None
 
 
-def _draft(node: _Node, remarks: list[Remark], role_of: RoleOf) -> Draft:
-    draft = Draft(title=node.title, first=node.heading.no, last=node.heading.no, own=True)
-    draft.project = _project(node.body)
+def _read_issue(node: _Node, remarks: list[Remark], role_of: RoleOf) -> IssueFields:
+    issue = IssueFields(title=node.title, first=node.heading.no, last=node.heading.no)
+    issue.project = _project(node.body)
     loose = [line for line in node.body if line.kind != "blank" and not _PROJECT.fullmatch(line.text)]
     remarks += [Remark(line.no, "unread", line.text.strip()) for line in loose]
     for child in node.children:
         role = child.own_role
         if role in ("symptom", "cause", "fix"):
             part = Part(child.body)
-            getattr(draft, role).append(part)
-            draft.last = max([draft.last, child.heading.no, *(line.no for line in child.body if line.kind != "blank")])
+            getattr(issue, role).append(part)
+            issue.last = max([issue.last, child.heading.no, *(line.no for line in child.body if line.kind != "blank")])
         elif role == "aliases":
-            draft.aliases = _aliases(child.body)
+            issue.aliases = _aliases(child.body)
         else:
-            _pass_over(child, remarks, role_of, role)
-    return draft
+            _remark_section(child, remarks, role_of, role)
+    return issue
 
 
 def _aliases(lines: Sequence[Line]) -> list[str]:
-    """The items of a list, or each line that is none: how people put this problem, in words and one way a line."""
+    """The items of the list, or the lines when there is no list: how people put this problem, one way each."""
     _, items, _ = list_items(lines)
     texts = [" ".join(line.text.strip() for line in item) for item in items] or [line.text for line in lines]
-    return [told for text in texts if (told := _BULLET.sub("", text).strip())]
+    return [alias for text in texts if (alias := _BULLET.sub("", text).strip())]
 
 
-def _pass_over(node: _Node, remarks: list[Remark], role_of: RoleOf, role: str = "") -> None:
+def _remark_section(node: _Node, remarks: list[Remark], role_of: RoleOf, role: str = "") -> None:
     kind = role or role_of(node.title)
     kind = kind if kind in REMARK_KINDS else "unread"
     text = slice_of(node.body)
     remarks.append(Remark(node.heading.no, kind, f"{node.title}\n{text}" if text else node.title))
     for child in node.children:
-        _pass_over(child, remarks, role_of, role)
+        _remark_section(child, remarks, role_of, role)

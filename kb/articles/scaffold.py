@@ -1,4 +1,4 @@
-"""Here is a slug; give me the two files of a new article, laid out in this project's own form."""
+"""Writes the two files of a new article, English and Chinese, with an empty form to fill in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kb.records import Lang
 __all__ = ["PLACEHOLDER", "is_slug", "scaffold", "write_new"]
 
 PLACEHOLDER = re.compile(r"<(?:to write|待写)[:：][^<>\n]*>")
-"""what `scaffold` leaves for the writer to replace; `kb check` finds what was forgotten"""
+"""a gap that `scaffold` leaves for the writer to fill; `kb check` reports those that are left"""
 
 _MAX_SLUG = 80  # characters: a path on Windows may have 260
 _SLUG = re.compile(rf"[a-z0-9-]{{1,{_MAX_SLUG}}}\Z")
@@ -95,22 +95,22 @@ _TITLE: dict[Lang, str] = {"en": "<to write: the article's title>", "zh": "<待�
 
 
 def is_slug(text: str) -> bool:
-    """Whether it can name a file everywhere: small ASCII letters, digits and single hyphens, at most 80."""
+    """Whether it can name a file on every system: lower-case ASCII letters, digits, single hyphens; at most 80."""
     return bool(_SLUG.match(text)) and "" not in text.split("-") and not _WINDOWS_DEVICES.match(text)
 
 
 def scaffold(articles: Path, slug: str, *, project: str | None = None, today: date | None = None) -> list[Path]:
     """Writes `<lang>/<slug>.md` for both languages below `articles` and returns their paths, English first.
 
-    A telling that is there stays as it is and is not returned. Raises ArticleError when the slug or the project cannot
-    be written or both tellings are there, IndexWriteFailed when a file cannot be.
+    A file that exists stays as it is and is not returned. Raises ArticleError when the slug or the project cannot be
+    written or both files exist, IndexWriteFailed when a file cannot be written.
     """
     if not is_slug(slug):
         raise ArticleError(f"{slug!r} cannot be a slug", hint="as in: kb new deepspeed-zero3-empty-weights")
     paths = {lang: articles / lang / f"{slug}.md" for lang in _BODY}
     missing = [lang for lang in paths if not paths[lang].exists()]
     if not missing:
-        raise ArticleError("is there already, in both languages", path=paths["en"], hint="choose another slug")
+        raise ArticleError("exists already, in both languages", path=paths["en"], hint="choose another slug")
     owner = json.dumps(
         project or "<to write: DeepSpeed; of several, as [DeepSpeed, PEFT], the first owns it>", ensure_ascii=False
     )
@@ -125,7 +125,7 @@ def scaffold(articles: Path, slug: str, *, project: str | None = None, today: da
 
 
 def write_new(path: Path, data: bytes) -> None:
-    """A file that is not there yet, whole or not at all, and the folders above it. Raises IndexWriteFailed."""
+    """Creates a file, whole or not at all, and the folders above it. Raises IndexWriteFailed, also when it exists."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:

@@ -1,8 +1,8 @@
-"""Here are lines; when nothing in them is nested or unusual, tell me at once which are headings and which are code.
+"""A fast reader for simple Markdown: which lines are headings, and which are code.
 
-Most articles hold headings, paragraphs, flat lists and closed fences only, and there a line's kind does not depend on
-its neighbours. Whatever might (quotes, HTML, tables, rules, deep indents, fences that end oddly) is left to
-markdown-it, which agrees with this reading wherever this one answers.
+Most articles hold only headings, paragraphs, flat lists and closed fences. There a line's kind does not depend on its
+neighbours. Everything else (quotes, HTML, tables, rules, deep indents, fences that end oddly) is left to markdown-it.
+Wherever this reader answers, it agrees with markdown-it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_LINE = 2000
 
 
 def simple_kinds(texts: Sequence[str]) -> list[tuple[str, int, int]] | None:
-    """(kind, level of a heading, number of the block) for each line; "" is text or blank. None: not that simple."""
+    """(kind, level of a heading, number of the block) for each line; "" is text or blank. None: not simple enough."""
     kinds: list[tuple[str, int, int]] = []
     plain = ("", 0, 0)
     indent, mark, block = "", "", 0

@@ -13,7 +13,7 @@ from kb.errors import ArticleError
 from kb.records import Lang
 from kb.text import HAN_CHAR
 
-__all__ = ["MAX_BYTES", "filed_lang", "read_lines", "slug_of"]
+__all__ = ["MAX_BYTES", "filed_lang", "read_lines", "slug_of", "suffix_lang"]
 
 MAX_BYTES = 2_000_000
 
@@ -70,7 +70,7 @@ def _likely_encoding(data: bytes) -> str:
 
 
 def slug_of(path: str) -> str:
-    """The stem without `.zh` or `.en`; the name an issue is known by. Raises ArticleError when it cannot be a key."""
+    """The file's stem without `.zh` or `.en`: the key of its issues. Raises ArticleError when it cannot be one."""
     name = path.rpartition("/")[2]
     stem = name.rpartition(".")[0] if "." in name else name
     for ending in (".zh", ".en"):
@@ -86,7 +86,7 @@ def slug_of(path: str) -> str:
 
 
 def filed_lang(path: str) -> Lang | None:
-    """The language the path states: the first folder, or nothing. A suffix is asked for with `suffix_lang`."""
+    """The language that the first folder of the path states (`en/`, `zh/`); None when it states none."""
     parts = PurePosixPath(path).parts
     if len(parts) > 1 and parts[0] == "en":
         return "en"
@@ -96,5 +96,6 @@ def filed_lang(path: str) -> Lang | None:
 
 
 def suffix_lang(path: str) -> Lang | None:
+    """The language that the end of the stem states (`name.zh.md`); None when it states none."""
     stem = path.rpartition(".")[0]
     return "zh" if stem.endswith(".zh") else "en" if stem.endswith(".en") else None

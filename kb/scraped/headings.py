@@ -1,4 +1,4 @@
-"""Here is a line among its neighbours; tell me whether it heads something although no mark says so."""
+"""Recognises what opens a section without a Markdown mark: bare headings, questions, answers, replies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kb.logs.errors import is_command, is_error_line, looks_like_code
 from kb.scraped.labels import read_label, role_of, split_ordinal
 from kb.text import HAN_CHAR
 
-__all__ = ["is_bare_heading", "is_reply", "question_or_answer", "spoken", "unmark_commands"]
+__all__ = ["is_bare_heading", "is_reply", "question_or_answer", "text_after_name", "unmark_commands"]
 
 _Q = re.compile(
     r"^\s{0,8}(?:[>#*+•-]{1,6}\s{0,3})?(?:\*\*|__)?\s?(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|"
@@ -29,7 +29,7 @@ _REPLY = re.compile(
     r"(?:\s.{0,60})?[:：]?\s{0,4}$",
     re.IGNORECASE,
 )
-_SPOKEN = re.compile(
+_NAMED = re.compile(
     r"^\s{0,4}(?:[-*>]\s{1,3})?(?:\*\*)?(?:@[\w.-]{1,40}|[#＃]?\d{1,3}\s?(?:楼|L|F)\s?[\w.-]{0,20}|"
     r"(?:楼主|题主|提问者|维护者|作者|管理员|网友|网友回复|回复|OP|"
     r"maintainer|reporter|author)(?:\s[\w.-]{1,40})?|"
@@ -40,12 +40,6 @@ _SPOKEN = re.compile(
 )
 _CLOSED = re.compile(r"[。.;；:：!！?？…|}\])）】\"”>,、~～]\s{0,4}$")
 _ITEM = re.compile(r"^\s{0,12}(?:[-*+•·]\s|\d{1,3}[.、)）]|[（(]\d{1,2}[)）]|[①-⑳])")
-_OPTION = re.compile(r"\s-{1,2}[A-Za-z]|[|;&$=]|/\w{1,40}/|\$\(|^\./|^/")
-_OPEN_END = re.compile(
-    r"(?:提示|如下|报|为|是|显示|执行|将|把|的|和|在|出现|输出|例如|比如|以及|或|\b(?:the|a|of|to|and|or|with|by|"
-    r"is|in))$"
-)
-_TITLE_CASE = re.compile(r"[A-Z][a-z-]{2,20}(?: (?:[A-Z][A-Za-z-]{1,20}|of|in|on|the|and|to|with|for)){1,6}")
 _SHORT_ZH, _SHORT_EN, _WORDS_EN = 40, 90, 14
 
 
@@ -65,12 +59,12 @@ def question_or_answer(text: str) -> tuple[str, str] | None:
 
 def is_reply(text: str) -> bool:
     """The line that opens a comment of an issue thread."""
-    return _REPLY.match(text[:120]) is not None or _SPOKEN.match(text) is not None
+    return _REPLY.match(text[:120]) is not None or _NAMED.match(text) is not None
 
 
-def spoken(text: str) -> str:
+def text_after_name(text: str) -> str:
     """What follows the name in `@name（维护者）：text`; empty when the name has a line of its own."""
-    found = _SPOKEN.match(text)
+    found = _NAMED.match(text)
     return text[found.end() :].strip() if found else ""
 
 
@@ -83,7 +77,7 @@ def unmark_commands(lines: Sequence[Line]) -> None:
         text = line.text[2:].strip()
         before = lines[n - 1] if n else None
         after = lines[n + 1] if n + 1 < len(lines) else None
-        prompt = is_command(text) or (text[:1].islower() and text.isascii() and _OPTION.search(text) is not None)
+        prompt = is_command(text)
         glued = (
             before is not None and before.kind in ("text", "code", "heading") and text[:1].islower() and text.isascii()
         )
@@ -111,18 +105,13 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
         return False
     if not plain:
         alone = (n == 0 or lines[n - 1].kind != "text") and (n + 1 >= len(lines) or lines[n + 1].kind != "text")
-        return (
-            bool(role) and alone and _OPEN_END.search(text) is None and role not in ("faq", "toc") and len(text) <= 24
-        )
+        return bool(role) and alone and role not in ("faq", "toc") and len(text) <= 24
     if role:
-        if _OPEN_END.search(text):
-            return False
         gap = n == 0 or lines[n - 1].kind == "blank"
         return gap or before is None or before.kind != "text" or _complete(before) or len(text) <= 8
     if text[-1] in "?？":
-        return _ends_block(before) and not is_error_line(text)
-    printed = is_error_line(text) and not _TITLE_CASE.fullmatch(text)
-    if (_CLOSED.search(text) and text[-1] not in ')）"”]') or printed or looks_like_code(text):
+        return False
+    if (_CLOSED.search(text) and text[-1] not in ')）"”]') or is_error_line(text) or looks_like_code(text):
         return False
     _, title = split_ordinal(text)
     gap = n > 0 and lines[n - 1].kind == "blank"
@@ -136,8 +125,6 @@ def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
 
 
 def _fits(title: str, *, heads: bool) -> bool:
-    if _OPEN_END.search(title):
-        return False
     if HAN_CHAR.search(title):
         return (2 if heads else 4) <= len(title) <= _SHORT_ZH and not any(mark in title for mark in "，,。；;")
     words = title.split()
@@ -162,13 +149,13 @@ def _is_body(line: Line) -> bool:
 
 def _before(lines: Sequence[Line], n: int) -> Line | None:
     return next(
-        (lines[k] for k in range(n - 1, max(-1, n - 6), -1) if lines[k].kind not in ("blank", "furniture")), None
+        (lines[k] for k in range(n - 1, max(-1, n - 6), -1) if lines[k].kind not in ("blank", "boilerplate")), None
     )
 
 
 def _after(lines: Sequence[Line], n: int) -> Line | None:
     return next(
-        (lines[k] for k in range(n + 1, min(len(lines), n + 8)) if lines[k].kind not in ("blank", "furniture")), None
+        (lines[k] for k in range(n + 1, min(len(lines), n + 8)) if lines[k].kind not in ("blank", "boilerplate")), None
     )
 
 
@@ -182,7 +169,3 @@ def _complete(line: Line) -> bool:
         or is_error_line(text)
         or len(text) <= 24
     )
-
-
-def _ends_block(line: Line | None) -> bool:
-    return line is None or line.kind != "text" or _complete(line)

@@ -1,7 +1,7 @@
-"""Here is the tree of sections; give me the issues it tells, each with the sections of its fields.
+"""Finds the issues in the tree of sections, each with the sections of its fields.
 
-One reading for all layouts: the labels directly under a title make one issue; labels that come round again start the
-next; titles that hold labels are issues themselves; symptoms and remedies in two lists are paired.
+The labels directly under a title make one issue; where they repeat, the next issue begins. Titles that hold labels are
+issues themselves. Symptoms and fixes that stand in two lists are paired.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from itertools import pairwise
 
 from kb.articles.items import list_items
 from kb.articles.lines import Line
-from kb.logs.errors import opens_with_error
 from kb.scraped.pairing import pair, words_of
 from kb.scraped.prose import is_action, is_problem, is_question_only
 from kb.scraped.sections import KEY_ROLES, Section
@@ -23,7 +22,6 @@ __all__ = ["Found", "find_issues"]
 _HOISTED_FROM = frozenset(
     ("theory", "background", "diagnosis", "timeline", "analysis", "impact", "environment", "progress", "faq")
 )
-_SILENT = frozenset(("prevention", "summary", "related", "toc", "rejected", "verification", "theory", "confusable"))
 _SEVERAL = re.compile(
     r"(?:两|二|三|四|五|六|七|八|几|多|2|3|4|5|6|7|8|以下|下面|下列|这些|若干|一系列)\s?(?:个|种|类|处|条|"
     r"项)?(?:关键|主要|常见|典型|不同|独立)?(?:性)?的?(?:的)?(?:问题|错误|报错|反馈|故障|异常|情况|现象|坑|症状|障碍)|"
@@ -42,14 +40,14 @@ class Found:
     parts: list[Section] = field(default_factory=list)
     loose: list[Line] = field(default_factory=list)
     """lines under the title, before any label"""
-    asked: bool = False
-    """the title is a question or a complaint, and what follows may answer it"""
-    tabled: bool = False
+    is_question: bool = False
+    """the title is a question or a complaint, which the text under it may answer"""
+    is_answered: bool = False
+    """the text under it does answer it: the page is one of questions and answers"""
+    from_table: bool = False
     """a row of a table of errors"""
-    cured: bool = False
-    """its last section is a cure, whatever its words"""
-    answered: bool = False
-    """it does: the page asks and answers"""
+    ends_in_fix: bool = False
+    """its last section is a fix, whatever its words"""
 
 
 def find_issues(root: Section, title: str) -> list[Found]:
@@ -70,65 +68,58 @@ def _collect(node: Section, title: str) -> list[Found]:
     shared = _shared_fix(labels, titles)
     if shared:
         return shared
-    if not any(_has_fix(child) for child in children) and (trees := _sibling_trees(node, children)):
+    if trees := _sibling_trees(node, children):
         return trees
     groups = _groups(children)
     found: list[Found] = []
     for place, group in enumerate(groups):
         loose = node.body if place == 0 else []
         heading = _title(node, title, group, place, len(groups))
-        tabled = node.is_title and not node.marked
-        found.append(Found(heading, node, group, loose, asked=node.role == "question", tabled=tabled))
-    inner = [issue for child in titles if _stands_alone(child) for issue in _collect(child, child.title)]
-    if inner and len(found) == 1 and not any(part.role in ("fix", "cause+fix", "symptom+fix") for part in labels):
-        return inner
-    return found + inner
+        from_table = node.is_title and not node.marked
+        found.append(Found(heading, node, group, loose, is_question=node.role == "question", from_table=from_table))
+    return found
 
 
 def _sibling_trees(node: Section, children: Sequence[Section]) -> list[Found]:
-    """Two sections with as many titles each, the first of them without cures: the second has the cures."""
+    """Two sections with as many titles each, and no fixes in the first: the second holds the fixes."""
     trees = [child for child in children if child.is_title or child.role in ("symptom", "analysis", "background")]
     trees = [tree for tree in trees if len(tree.children) >= 2]
     trees = [tree for tree in trees if all(inner.is_title and not inner.children for inner in tree.children)]
-    for told, remedy in pairwise(trees):
-        left, right = told.children, remedy.children
-        cured = sum(any(map(is_action, _text(entry).split("\n"))) for entry in left)
+    for first, remedy in pairwise(trees):
+        left, right = first.children, remedy.children
+        solved = sum(any(map(is_action, _text(entry).split("\n"))) for entry in left)
         wrong = sum(is_problem(entry.title + "\n" + _text(entry)) for entry in left)
-        if remedy.is_title and len(left) == len(right) and cured * 2 <= len(left) and wrong:
+        if remedy.is_title and len(left) == len(right) and solved * 2 <= len(left) and wrong:
             remedies = Section(remedy.level, "cause+fix", remedy.title, remedy.line, [], right)
-            found = _pair_up(node, told, left, [remedies])
+            found = _pair_up(left, [remedies])
             for issue in found:
-                issue.cured = True
+                issue.ends_in_fix = True
             return found
     return []
 
 
 def _thread(node: Section, title: str, replies: list[Section]) -> Found:
-    """A title and comments under it; with nothing between, the first comment is the opening post."""
-    told = any(line.kind != "blank" for line in node.body)
-    opening, answers = ([], replies) if told or len(replies) < 2 else (replies[0].body, replies[1:])
+    """A title and comments under it. With nothing in between, the first comment is the opening post."""
+    filled = any(line.kind != "blank" for line in node.body)
+    opening, answers = ([], replies) if filled or len(replies) < 2 else (replies[0].body, replies[1:])
     return Found(title, node if node.is_title else None, answers, [*node.body, *opening])
 
 
 def _shared_fix(labels: Sequence[Section], titles: Sequence[Section]) -> list[Found]:
-    """Several titles that each tell a problem, and after them one fix for all."""
-    if len(titles) < 2 or any(label.role != "fix" for label in labels) or any(_has_fix(child) for child in titles):
+    """Several titles that each name a problem, and after them one fix for all."""
+    if len(titles) < 2 or any(label.role != "fix" for label in labels):
         return []
     last = max(child.line.no for child in titles if child.line is not None)
-    told = [child for child in titles if is_problem(child.title + "\n" + _text(child))]
-    if len(told) < 2 or any(label.line is None or label.line.no < last for label in labels):
+    problems = [child for child in titles if is_problem(child.title + "\n" + _text(child))]
+    if len(problems) < 2 or any(label.line is None or label.line.no < last for label in labels):
         return []
     found = []
-    for child in told:
+    for child in problems:
         issue = next(iter(_collect(child, child.title)), None) if child.children else _alone(child)
         if issue is not None:
             issue.parts = [*issue.parts, *labels]
             found.append(issue)
     return found
-
-
-def _has_fix(section: Section) -> bool:
-    return any(part.role in ("fix", "cause+fix", "symptom+fix", "answer") for part in section.walk())
 
 
 def _from_titles(node: Section, children: Sequence[Section]) -> list[Found]:
@@ -138,9 +129,9 @@ def _from_titles(node: Section, children: Sequence[Section]) -> list[Found]:
         if child.is_title:
             issues = _collect(child, child.title) if child.children else [_alone(child)]
             for issue in issues if faq else ():
-                issue.asked = issue.answered = True
+                issue.is_question = issue.is_answered = True
             found += issues
-        elif child.role not in _SILENT and any(inner.is_title for inner in child.children):
+        elif any(inner.is_title for inner in child.children):
             found += _from_titles(child, child.children)
     if not found and node.line is not None and node.is_title:
         return [_alone(node)]
@@ -148,21 +139,15 @@ def _from_titles(node: Section, children: Sequence[Section]) -> list[Found]:
 
 
 def _alone(node: Section) -> Found:
-    """A title with text and no labels: perhaps an issue; the record is refused later when nothing speaks for it."""
+    """A title with text and no labels: perhaps an issue. `reader` refuses it when nothing suggests one."""
     lines = [line for section in node.walk() for line in _with_head(section, top=node)]
     question = node.role == "question" or node.title.endswith(("?", "？"))
     item = (
         node.line is not None and node.line.kind == "text" and node.line.text.lstrip()[:2] in ("- ", "* ", "+ ", "• ")
     )
-    asked = question or item or (_is_complaint(node.title) and not _is_message(node.title))
-    return Found(
-        node.title,
-        node,
-        [],
-        lines,
-        asked=asked,
-        answered=question or item,
-    )
+    answered = question or item
+    complaint = is_problem(node.title) and not is_question_only(node.title)
+    return Found(node.title, node, [], lines, is_question=answered or complaint, is_answered=answered)
 
 
 def _with_head(section: Section, *, top: Section) -> list[Line]:
@@ -171,15 +156,6 @@ def _with_head(section: Section, *, top: Section) -> list[Line]:
     if section.role in ("prevention", "theory", "summary", "related", "verification", "toc", "environment", "rejected"):
         return []
     return [section.line, *section.body] if section.line is not None and section.marked else section.body
-
-
-def _is_message(title: str) -> bool:
-    """The title is what the program printed, so the text begins with the circumstances."""
-    return title[:1] in '`"“' or opens_with_error(title)
-
-
-def _is_complaint(title: str) -> bool:
-    return is_problem(title) and not is_question_only(title)
 
 
 def _hoist(node: Section) -> list[Section]:
@@ -196,26 +172,10 @@ def _hoist(node: Section) -> list[Section]:
     return children
 
 
-def _stands_alone(section: Section) -> bool:
-    roles = {child.role for child in _peek(section)}
-    return bool(roles & {"fix", "cause+fix", "symptom+fix", "answer"}) or len(roles & KEY_ROLES) >= 2
-
-
-def _peek(section: Section) -> list[Section]:
-    found: list[Section] = []
-    for child in section.children:
-        found.append(child)
-        if not child.is_title or _stands_alone(child):
-            found += child.children
-    return found
-
-
 def _groups(children: Sequence[Section]) -> list[list[Section]]:
-    """Labels in order, cut where a symptom comes round again after a cause or a fix."""
+    """The labels in order, cut where another symptom follows a fix."""
     groups: list[list[Section]] = [[]]
     for child in children:
-        if child.is_title and _stands_alone(child):
-            continue
         roles = {part.role for part in groups[-1]}
         again = (
             child.role in ("symptom", "symptom+cause", "symptom+fix")
@@ -227,24 +187,22 @@ def _groups(children: Sequence[Section]) -> list[list[Section]]:
         groups[-1].append(child)
     complete = [group for group in groups if {part.role for part in group} & {"fix", "cause", "cause+fix"}]
     if len(groups) > 1 and len(complete) == len(groups):
-        return _dealt(groups)
+        return _divide(groups)
     return [[child for group in groups for child in group]]
 
 
-def _dealt(groups: list[list[Section]]) -> list[list[Section]]:
-    """A last section with a title for each group is dealt out to the groups."""
+def _divide(groups: list[list[Section]]) -> list[list[Section]]:
+    """A last section that has a title for each group is divided among the groups."""
     for part in list(groups[-1]):
         titles = [child for child in part.children if child.is_title]
         if part.role not in ("cause", "fix", "cause+fix") or len(titles) != len(groups):
             continue
         groups[-1].remove(part)
-        told = ["\n".join(_text(section) for section in group) for group in groups]
-        for child, place in zip(titles, pair(told, [c.title + "\n" + _text(c) for c in titles]), strict=True):
+        texts = ["\n".join(_text(section) for section in group) for group in groups]
+        for child, place in zip(titles, pair(texts, [c.title + "\n" + _text(c) for c in titles]), strict=True):
             if place is not None:
-                dealt = Section(
-                    part.level, part.role, child.title, child.line, child.body, child.children, marked=False
-                )
-                groups[place].append(dealt)
+                own = Section(part.level, part.role, child.title, child.line, child.body, child.children, marked=False)
+                groups[place].append(own)
     return groups
 
 
@@ -256,7 +214,7 @@ def _title(node: Section, title: str, group: Sequence[Section], place: int, grou
     return first[:120] or f"{title} ({place + 1})"
 
 
-# --- symptoms first, remedies later ------------------------------------------------------------------------------
+# --- symptoms in one list, fixes in another ---------------------------------------------------------------------------
 
 
 def _paired(node: Section, children: Sequence[Section], title: str) -> list[Found]:
@@ -264,29 +222,17 @@ def _paired(node: Section, children: Sequence[Section], title: str) -> list[Foun
     remedies = [child for child in children if child.role in ("fix", "cause+fix")]
     if not symptoms or not remedies:
         return []
-    for told in symptoms:
-        left = _entries(told)
+    for listed in symptoms:
+        left = _entries(listed)
         if len(left) < 2:
             continue
-        if left[0].level < 90 and any(map(_has_fix, left)) and not all(map(_has_fix, left)):
-            return _completed(left, remedies)
         remedy = max(remedies, key=lambda section: len(_entries(section)))
         right = _entries(remedy, wanted=len(left))
-        if not _several(node, told, left, remedy, right, title):
+        if not _several(node, listed, left, right, title):
             continue
-        causes = [child for child in children if child.role in ("cause", "analysis", "theory") and child is not told]
-        return _pair_up(node, told, left, [remedy, *[r for r in remedies if r is not remedy], *causes])
+        causes = [child for child in children if child.role in ("cause", "analysis", "theory") and child is not listed]
+        return _pair_up(left, [remedy, *[r for r in remedies if r is not remedy], *causes])
     return []
-
-
-def _completed(left: Sequence[Section], remedies: list[Section]) -> list[Found]:
-    """Some titles have their fix with them; what is told later is for the others."""
-    found = []
-    for entry in left:
-        symptom = Section(_INNER, "symptom", entry.title, entry.line, entry.body, [], marked=False)
-        parts = [symptom, *entry.children] if _has_fix(entry) else [symptom, *entry.children, *remedies]
-        found.append(Found(entry.title, entry, parts))
-    return found
 
 
 def _entries(section: Section, *, wanted: int = 0) -> list[Section]:
@@ -308,7 +254,6 @@ def _entries(section: Section, *, wanted: int = 0) -> list[Section]:
     return entries
 
 
-_BOLD_ITEM = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,2}[.、)）])\s{1,4}\*\*[^*\n]{2,60}\*\*")
 _LEAD = re.compile(
     r"^\s{0,12}(?:[-*+•]\s{1,4}|(?:\*\*)?(?:\d{1,2}\s?[.、)）]|[（(]\d{1,2}[)）]|[①-⑳]))\s{0,4}(.{0,400})"
 )
@@ -324,54 +269,43 @@ def _lead(text: str) -> str:
     return (head if 3 < len(head) <= 80 else inner[:120]).strip("* ")
 
 
-def _several(
-    node: Section, told: Section, left: Sequence[Section], remedy: Section, right: Sequence[Section], title: str
-) -> bool:
-    """Are the entries of the symptom section issues of their own, rather than sides of one?"""
+def _several(node: Section, listed: Section, left: Sequence[Section], right: Sequence[Section], title: str) -> bool:
+    """Whether the entries of the symptom section are issues of their own, rather than aspects of one."""
     as_titles = left[0].level < 90
     if len(right) != len(left):
         alike = (as_titles or left[0].level == 91) and len(right) < 2
         alike = alike and all(is_problem(entry.title + _text(entry)) for entry in left)
-        return alike and told.role != "background" and _SEVERAL.search(_page(node, told, title)) is not None
-    page = _page(node, told, title)
-    if as_titles and told.role in ("symptom", "analysis", "symptom+cause"):
+        return alike and listed.role != "background" and _SEVERAL.search(_page(node, listed, title)) is not None
+    page = _page(node, listed, title)
+    if as_titles and listed.role in ("symptom", "analysis", "symptom+cause"):
         return True
-    if told.role == "background" and left[0].level != 91:
+    if listed.role == "background" and left[0].level != 91:
         return False
     numbered = left[0].level == 91
     shares = sum(
-        bool(words_of(a.title + _text(a)) & words_of(b.title + _text(b)) - _frequent(left))
-        for a, b in zip(left, right, strict=True)
+        bool(words_of(a.title + _text(a)) & words_of(b.title + _text(b))) for a, b in zip(left, right, strict=True)
     )
-    told_several = _SEVERAL.search(page) is not None
-    if told_several and all(_BOLD_ITEM.match(entry.line.text) for entry in [*left, *right] if entry.line):
-        return True
     problems = sum(is_problem(_text(entry)) for entry in left)
-    if told_several and problems * 2 >= len(left):
+    if _SEVERAL.search(page) is not None and problems * 2 >= len(left):
         return numbered or right[0].level < 90 or shares * 2 >= len(left)
     return (numbered or right[0].level < 90) and problems == len(left) and shares == len(left)
 
 
-def _frequent(entries: Sequence[Section]) -> set[str]:
-    bags = [words_of(_text(entry)) for entry in entries]
-    return {word for bag in bags for word in bag if sum(word in other for other in bags) > 1}
-
-
-def _page(node: Section, told: Section, title: str) -> str:
-    before, _, _ = list_items(told.body)
+def _page(node: Section, listed: Section, title: str) -> str:
+    before, _, _ = list_items(listed.body)
     near = (
         [line.text for line in node.body]
         + [line.text for line in before]
         + [line.text for c in node.children for line in c.body if c.role == "background"]
     )
-    return title + "\n" + "\n".join(near) + "\n" + told.title
+    return title + "\n" + "\n".join(near) + "\n" + listed.title
 
 
 def _text(section: Section) -> str:
     return "\n".join(line.text for part in section.walk() for line in part.body)
 
 
-def _pair_up(node: Section, told: Section, left: Sequence[Section], others: Sequence[Section]) -> list[Found]:
+def _pair_up(left: Sequence[Section], others: Sequence[Section]) -> list[Found]:
     found = []
     for entry in left:
         symptom = Section(
@@ -393,7 +327,7 @@ def _pair_up(node: Section, told: Section, left: Sequence[Section], others: Sequ
             head = entry.title if entry.level < 90 else ""
             part = Section(_INNER, role, head, entry.line, list(entry.body), list(entry.children), marked=False)
             found[place].parts.append(part)
-            lefts[place] += "\n" + entry.title + "\n" + _text(entry)  # a cause may share its words with the cure
+            lefts[place] += "\n" + entry.title + "\n" + _text(entry)  # a cause may share its words with the fix
     return found
 
 

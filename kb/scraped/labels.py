@@ -1,4 +1,4 @@
-"""Here is a heading, or the part of a line before a colon; give me its role, and what it says beyond its role."""
+"""Reads labels: the role of a heading, or of the part of a line before a colon, and the text after it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kb.scraped.sayings import role_of_saying
+from kb.scraped.phrases import role_of_phrase
 from kb.scraped.vocabulary import PHRASES_EN, PHRASES_ZH, TOPIC_WORDS_EN, TOPIC_WORDS_ZH
 from kb.text import HAN
 
@@ -31,31 +31,10 @@ _ORDINAL = re.compile(
     r"\d{1,3}[.、)）](?=\S)|[①-⑳❶-❿]|(?i:step|part|section|chapter) \d{1,2}[.:：)]? ?-?|[ivxIVX]{1,4}[.、)](?= )|"
     r"[A-H][.)、](?= ))\s{0,3}"
 )
-_NUMBER_AFTER = re.compile(rf"\s?[#＃]?\s?{_NUMERAL}$")
 _TRIM = " \t#¶*_~`:：-—–>.。!！?？|=•·◆◇■□●○▶►✅❌⚠️🔍💡🛠🔧📌📝❗\ufe0f\u200b\u3000"
-_WHOLE_TRIM = re.compile(r"^[\W_]{1,40}|[\s#¶*_:：\-—.。!！?？…]{1,40}$")
 _COLON = re.compile(r"[:：]|\s[-–—]{1,2}\s|——")
-_PAREN = re.compile(r"[(（][^()（）\n]{0,60}[)）]$")
-_BRACKET = re.compile(r"^[【\[「『]([^】\]」』\n]{1,30})[】\]」』]")
 
 _MAX_LABEL = 48
-_SPECIFIC = (
-    "rejected",
-    "toc",
-    "timeline",
-    "confusable",
-    "prevention",
-    "verification",
-    "summary",
-    "progress",
-    "theory",
-    "impact",
-    "environment",
-    "related",
-    "diagnosis",
-)
-
-_MIXABLE = frozenset(("prevention", "summary", "related", "verification", "theory", "background", "progress", "impact"))
 
 
 def _words(table: dict[str, str], sep: str | None) -> dict[str, str]:
@@ -71,18 +50,16 @@ _EN = _words(PHRASES_EN, "|")
 _LONGEST_ZH = max(map(len, _ZH))
 _LONGEST_EN = max(len(phrase.split()) for phrase in _EN)
 _FILL_ZH = frozenset(PHRASES_ZH[""].split())
-_FILL_EN = frozenset(PHRASES_EN[""].split("|"))
 
 
 def bare(text: str) -> str:
-    """A heading without marks, emoji, ordinal, closing colon; NFKC, lower case: what is looked up."""
+    """A heading as it is looked up: NFKC, lower case, without marks, emoji, ordinal and closing colon."""
     text = unicodedata.normalize("NFKC", text[:200]).casefold().strip()
     text = text.strip(_TRIM)
-    text = _WHOLE_TRIM.sub("", text)
     ordinal = _ORDINAL.match(text)
     if ordinal and ordinal.end() < len(text):
         text = text[ordinal.end() :].strip(_TRIM)
-    return _PAREN.sub("", text).strip(_TRIM) or text
+    return text
 
 
 def split_ordinal(text: str) -> tuple[str, str]:
@@ -95,7 +72,7 @@ def split_ordinal(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=4096)
 def role_of(text: str) -> str:
-    """The role these words have as a heading of their own; "" when they are a title or a sentence."""
+    """The role of these words as a heading; "" when they are a title or a sentence."""
     if len(text) > 120:
         return ""
     key = bare(text)
@@ -104,14 +81,9 @@ def role_of(text: str) -> str:
     exact = _ZH.get(key) or _EN.get(key)
     if exact:
         return exact
-    numbered = _NUMBER_AFTER.sub("", key)
-    if numbered != key:
-        role = (_ZH.get(numbered) or _EN.get(numbered) or "") if numbered else ""
-        if role in ("fix", "cause"):
-            return role
     roles = _cover_en(key) if key.isascii() else _cover_zh(key)
-    if not roles and (spoken := role_of_saying(key)):
-        return spoken
+    if not roles and (role := role_of_phrase(key)):
+        return role
     if key.endswith(("问题", "错误")) and not roles & {"symptom", "cause", "fix", "analysis"}:
         return ""  # 硬件环境问题 names a problem, not an environment
     if "分析" in key and "fix" in roles:
@@ -120,7 +92,7 @@ def role_of(text: str) -> str:
 
 
 def _cover_zh(key: str) -> set[str]:
-    """Roles of the words that cover the whole key, longest first; empty when something is left over."""
+    """Roles of the words that cover the whole key, longest words first; empty when they do not cover it."""
     roles: set[str] = set()
     n = 0
     while n < len(key):
@@ -155,7 +127,7 @@ def _cover_en(key: str) -> set[str]:
         for size in range(min(_LONGEST_EN, len(words) - n), 0, -1):
             phrase = " ".join(words[n : n + size])
             if phrase in _EN:
-                roles.add("" if phrase in _FILL_EN else _EN[phrase])
+                roles.add(_EN[phrase])
                 n += size
                 break
         else:
@@ -184,9 +156,7 @@ def _decide(roles: set[str]) -> str:
         return "symptom"
     if "cause" in roles:
         return "cause"
-    if len(roles) > 1 and not roles <= _MIXABLE:
-        return ""
-    return next((role for role in _SPECIFIC if role in roles), sorted(roles)[0])
+    return next(iter(roles)) if len(roles) == 1 else ""
 
 
 _TOPIC_ZH = "|".join(sorted(TOPIC_WORDS_ZH, key=len, reverse=True))
@@ -197,7 +167,6 @@ _TOPIC = re.compile(
     rf"情况|场景|坑|报错|异常|情形|现象)\s?[:：、]\s{{0,3}}",
     re.IGNORECASE,
 )
-_STAGE = re.compile(rf"第{_NUMERAL}(?:阶段|类|种)\s?[:：]\s{{0,3}}")
 _TOPIC_BARE = re.compile(
     rf"(?:{_TOPIC_EN})s? [#＃]?(?:\d{{1,3}}|[A-H]|[ivx]{{1,4}})|(?:问题|错误|场景|案例|故障|坑|情形)\s?{_NUMERAL}",
     re.IGNORECASE,
@@ -205,18 +174,13 @@ _TOPIC_BARE = re.compile(
 
 
 def read_label(text: str) -> Label | None:
-    """A label that opens a line: `原因：x`, `**Fix 2:** x`, `【现象】x`, `Issue 1 - x`. None for ordinary text."""
+    """A label that opens a line: `原因：x`, `**Fix 2:** x`, `Issue 1 - x`. None for ordinary text."""
     stripped = text.lstrip(" \t>*_-•·#+").lstrip("\ufe0f")
     stripped = _emoji_off(stripped)
     head = stripped[:80]
-    found = _BRACKET.match(head)
-    if found:
-        role = role_of(found[1])
-        rest = stripped[found.end() :].lstrip("*_ :：")
-        return Label(role, rest) if role else None
     _, head = split_ordinal(head)
     offset = len(stripped[:80]) - len(head)
-    topic = _TOPIC.match(head) or _STAGE.match(head)
+    topic = _TOPIC.match(head)
     if topic and not role_of(head[: topic.end()].rstrip(" :：、.")).startswith(("fix", "cause")):
         return Label("topic", stripped[offset + topic.end() :].strip("*_ "))
     if _TOPIC_BARE.fullmatch(head.strip("*_ #")):

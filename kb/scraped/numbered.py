@@ -1,7 +1,6 @@
-"""Here are lines; tell me which numbered or bulleted ones are titles of issues, not items of a list.
+"""Finds the lines with a number, in bold or with a sign that are titles of issues, not items of a list.
 
-`1. Title` heads an issue when labels (cause, fix, ...) follow it before the next number; `- **error text**` heads
-one when several do and steps follow each.
+`1. Title` heads an issue when labels (cause, fix, ...) follow it before the next number.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import re
 from collections.abc import Sequence
 
 from kb.articles.lines import Line
-from kb.logs.errors import is_error_line, quoted_errors
 from kb.scraped.labels import read_label, role_of, split_ordinal
 
 __all__ = ["numbered_titles"]
@@ -18,27 +16,19 @@ __all__ = ["numbered_titles"]
 _NUMBER = re.compile(
     r"^(\s{0,3})(?:\*\*)?(\d{1,2}\s?[.、)）]|[（(]\d{1,2}[)）]|[①-⑳]|[一二三四五六七八九十]{1,2}、)\s{0,3}(?=\S)"
 )
-_BULLET = re.compile(r"^(\s{0,3})[-*+•]\s{1,4}(?=\S)")
-_STRONG = re.compile(r"^(?:\*\*|__|`|\"|“)(.{3,400}?)(?:\*\*|__|`|\"|”)[。.:：;；?？]?$")
-_BOLD_LEAD = re.compile(r"^\*\*([^*\n]{3,300})\*\*(?![^\n]{0,3}[:：])[^\n]{0,60}$")
 _BOLD_HEAD = re.compile(r"^\*\*[^*\n:：]{3,200}\*\*\s?[^\s*:：][^*:：]{0,30}$")
 _SIGN = re.compile(r"^\s{0,4}([\u2580-\u25ff\u2600-\u27bf§※»▎])\ufe0f?\s{0,3}(?=\S)")
 _KEY = frozenset(("symptom", "cause", "fix", "cause+fix", "symptom+cause", "symptom+fix", "analysis"))
 
 
 def numbered_titles(lines: Sequence[Line]) -> dict[int, str]:
-    """index -> title"""
+    """Index of the line (from 0) -> title."""
     titles: dict[int, str] = {}
     start = 0
     for n in range(len(lines) + 1):
         if n == len(lines) or lines[n].kind == "heading":
             if n - start > 1:
-                titles |= (
-                    _in_run(lines, start, n, _NUMBER)
-                    or _bold_bullets(lines, start, n)
-                    or _bold_heads(lines, start, n)
-                    or _signed(lines, start, n)
-                )
+                titles |= _in_run(lines, start, n, _NUMBER) or _bold_heads(lines, start, n) or _signed(lines, start, n)
             start = n + 1
     return titles
 
@@ -48,7 +38,7 @@ def _in_run(lines: Sequence[Line], start: int, stop: int, mark: re.Pattern[str])
     if not found:
         return {}
     indent = min(len(hit[1]) for _, hit in found)
-    places = [n for n, hit in found if len(hit[1]) <= indent + 1 and not _is_label(lines[n].text)]
+    places = [n for n, hit in found if len(hit[1]) <= indent + 1]
     labelled = []
     for place, n in enumerate(places):
         end = places[place + 1] if place + 1 < len(places) else stop
@@ -59,25 +49,6 @@ def _in_run(lines: Sequence[Line], start: int, stop: int, mark: re.Pattern[str])
         return {}
     kept = set(labelled)
     return {n: _title(lines[n].text) for n in places if n in kept}
-
-
-def _bold_bullets(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
-    """Bullets that open in bold (or quotes), say little more, and have steps or text under them."""
-    titles: dict[int, str] = {}
-    told = 0
-    for n in range(start, stop):
-        hit = _BULLET.match(lines[n].text) if lines[n].kind == "text" else None
-        if hit is None:
-            continue
-        text = lines[n].text[hit.end() :].strip()
-        strong = _STRONG.match(text) or _BOLD_LEAD.match(text)
-        after = next((lines[k] for k in range(n + 1, stop) if lines[k].kind != "blank"), None)
-        if strong is None or after is None:
-            continue
-        if after.text.startswith((" ", "\t")) or _NUMBER.match(after.text) or after.kind != "text":
-            titles[n] = text.replace("**", "").strip("*_ ")
-            told += is_error_line(strong[1]) or bool(quoted_errors(text)) or is_error_line(text)
-    return titles if len(titles) >= 2 and told else {}
 
 
 def _bold_heads(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
@@ -113,11 +84,6 @@ def _label_role(line: Line) -> str:
         return ""
     label = read_label(line.text)
     return label.role if label else role_of(line.text.strip()) if len(line.text) < 40 else ""
-
-
-def _is_label(text: str) -> bool:
-    label = read_label(text)
-    return (label is not None and label.role in _KEY) or role_of(text) in _KEY
 
 
 def _title(text: str) -> str:

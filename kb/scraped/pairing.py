@@ -1,6 +1,7 @@
-"""Here are symptoms told first and remedies told later; tell me which remedy belongs to which symptom.
+"""Pairs symptoms with fixes where a page lists first all symptoms and then all fixes.
 
-By shared words where they decide, else by order. Titles need not agree: 图像标记不一致 may be cured under 数据准备规范.
+By shared words where they decide, else by order. Titles need not agree: the fix of 图像标记不一致 may stand under
+数据准备规范.
 """
 
 from __future__ import annotations
@@ -21,27 +22,7 @@ _TRY_ALL = 6
 _ASCII_WORD = re.compile(r"[a-z][a-z0-9_]{2,40}")
 _HAN_RUN = re.compile(rf"[{HAN}]{{2,200}}")
 _COMMON = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "with",
-        "not",
-        "that",
-        "this",
-        "from",
-        "are",
-        "was",
-        "can",
-        "error",
-        "issue",
-        "problem",
-        "fix",
-        "solution",
-        "cause",
-        "when",
-        "you",
-    ]
+    "the and for with not that this from are was can error issue problem fix solution cause when you".split()
 )
 
 

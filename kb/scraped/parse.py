@@ -1,55 +1,81 @@
-"""Here is an article's bytes; give me its records and remarks."""
+"""Parses one article, in this project's own form or in any other, into records and remarks.
+
+An article in our own form is read exactly, by `kb.articles.own`. Only a page in another form needs the free-form reader
+and its vocabulary; these modules are imported when such a page comes, so that own articles do not pay for them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kb.articles.draft import Draft, Part
 from kb.articles.errors import errors_in
+from kb.articles.fields import IssueFields, Part
 from kb.articles.frontmatter import FrontMatter, read_front_matter
-from kb.articles.kinds import REMARK_KINDS
 from kb.articles.lines import Line, classify
 from kb.articles.own import read_own_form
 from kb.articles.source import filed_lang, read_lines, slug_of, suffix_lang
-from kb.records import Article, IssueRecord, Lang, Source
-from kb.scraped.labels import role_of
-from kb.scraped.project import name_project
-from kb.scraped.reader import page_tags, read_any_form
+from kb.records import Article, IssueRecord, Lang, Remark, Source
 from kb.text import detect_lang
 
-__all__ = ["REMARK_KINDS", "parse"]
+__all__ = ["parse"]
+
+_PROJECT_KEYS = ("project", "projects", "product", "products", "software", "component", "repo", "repository")
 
 
 def parse(data: bytes, *, path: str) -> Article:
-    """An article's records in order, and a remark for what is in none of them.
+    """The records of an article in its order, and a remark for every place that is in none of them.
 
-    `path` is POSIX and relative to the articles folder. Raises ArticleError when the bytes cannot be an article.
+    `path` is POSIX and relative to the articles folder; slug and language come from it. Raises ArticleError when the
+    bytes cannot be an article (not UTF-8, binary, empty, larger than 2 MB) or the file name cannot be a slug.
     """
     slug = slug_of(path)
     raw = read_lines(data, path=path)
     front = read_front_matter(raw)
     lines, remarks = classify(raw, front.body)
-    remarks = [*front.remarks, *remarks]
     lang = _lang(path, front, lines)
-    front_title = front.first("title")
-    own = read_own_form(lines, role_of=role_of, titled=bool(front_title))
+    project = next((name.strip() for name in front.all(*_PROJECT_KEYS) if name.strip()), None)
+    own = read_own_form(lines, role_of=_role_of, titled=bool(front.first("title")))
     if own is not None:
-        title, drafts, more = own
-        opening: list[str] = []
-        whole = ""
+        title, issues, more = own
+        title = title or front.first("title")
+        if project is None and not all(issue.project for issue in issues):
+            project = _guess_project(front, title)
     else:
-        title, drafts, more, opening = read_any_form(lines, front_title=front_title)
-        whole = "\n".join(line.text for line in lines if line.kind not in ("furniture", "code"))[:20_000]
-    title = title or front_title
-    remarks = sorted([*remarks, *more], key=lambda remark: remark.line)
-    tags = [*front.all("tags", "categories"), *page_tags(remarks)]
-    stated = front.all("project", "projects", "product", "products", "software", "component", "repo", "repository")
-    project = name_project(stated, title, opening, tags, whole)
+        title, issues, more, project = _read_page(lines, front, project)
     records = tuple(
-        _record(draft, slug=slug, number=n, lang=lang, path=path, front=front, project=draft.project or project)
-        for n, draft in enumerate(drafts, 1)
+        _record(issue, slug=slug, number=n, lang=lang, path=path, front=front, project=issue.project or project)
+        for n, issue in enumerate(issues, 1)
     )
+    remarks = sorted([*front.remarks, *remarks, *more], key=lambda remark: remark.line)
     return Article(path, slug, lang, title, records, tuple(remarks), front.draft)
+
+
+def _role_of(heading: str) -> str:
+    """The role of a heading that is no label of our own form."""
+    from kb.scraped.labels import role_of
+
+    return role_of(heading)
+
+
+def _guess_project(front: FrontMatter, title: str) -> str | None:
+    from kb.scraped.project import guess_project
+
+    return guess_project(title, [], front.all("tags", "categories"))
+
+
+def _read_page(
+    lines: list[Line], front: FrontMatter, project: str | None
+) -> tuple[str, list[IssueFields], list[Remark], str | None]:
+    """Title, issues, remarks and project of a page in any form; `project` is what its front matter states."""
+    from kb.scraped.project import guess_project
+    from kb.scraped.reader import read_page
+
+    title, issues, remarks, opening = read_page(lines, front_title=front.first("title"))
+    title = title or front.first("title")
+    if project is None:
+        text = "\n".join(line.text for line in lines if line.kind not in ("boilerplate", "code"))[:20_000]
+        project = guess_project(title, opening, front.all("tags", "categories"), text)
+    return title, issues, remarks, project
 
 
 def _lang(path: str, front: FrontMatter, lines: Sequence[Line]) -> Lang:
@@ -67,25 +93,25 @@ def _lang(path: str, front: FrontMatter, lines: Sequence[Line]) -> Lang:
 
 
 def _record(
-    draft: Draft, *, slug: str, number: int, lang: Lang, path: str, front: FrontMatter, project: str | None
+    fields: IssueFields, *, slug: str, number: int, lang: Lang, path: str, front: FrontMatter, project: str | None
 ) -> IssueRecord:
     issue = f"{slug}#{number}"
-    errors = draft.errors or errors_in(draft.title, draft.symptom)
+    errors = fields.errors or errors_in(fields.title, fields.symptom)
     return IssueRecord(
         id=f"{issue}/{lang}",
         issue=issue,
         lang=lang,
         project=project,
-        title=" ".join(draft.title.split()),
-        symptom=_join(draft.symptom),
-        cause=_join(draft.cause),
-        fix=_join(draft.fix),
+        title=" ".join(fields.title.split()),
+        symptom=_join(fields.symptom),
+        cause=_join(fields.cause),
+        fix=_join(fields.fix),
         errors=tuple(errors),
-        aliases=tuple(dict.fromkeys(draft.aliases)),
+        aliases=tuple(dict.fromkeys(fields.aliases)),
         versions=front.all("versions", "version"),
         tags=front.all("tags"),
         sources=front.all("sources", "source"),
-        source=Source(path, draft.first, draft.last),
+        source=Source(path, fields.first, fields.last),
     )
 
 

@@ -1,4 +1,4 @@
-"""Here are the names of widely used projects; one is taken for the owner of an issue when nothing states it."""
+"""The names of widely used projects. Where a page states no project, a name from this list is taken."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PRODUCTS = frozenset(
     ).split()
 )
 
-# Names of several words; a page that says one of them does not mean its first word alone.
+# Names of several words: a page that names one of them does not mean its first word alone.
 SPACED = (
     "Argo CD", "Argo Workflows", "Docker Compose", "Docker Desktop", "Git LFS", "GitHub Actions", "GitLab Runner",
     "Home Assistant", "Hugging Face", "Open WebUI", "Spring Boot", "Spring Cloud", "Stable Diffusion WebUI",

@@ -1,4 +1,4 @@
-"""Here is a title and some text; tell me which project owns the issue."""
+"""Guesses the project of a page that does not state one, from its title, its text and its tags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from kb.scraped.products import PRODUCT_OF, PRODUCTS, SPACED
 from kb.text import HAN, HAN_CHAR
 
-__all__ = ["name_project"]
+__all__ = ["guess_project"]
 
 _NAME = r"[A-Za-z][A-Za-z0-9_.+\-]{0,40}(?: [A-Z0-9][A-Za-z0-9_.+\-]{0,30}){0,3}"
 # Where the page stands: owner/name
@@ -22,18 +22,12 @@ _STATED = re.compile(
     rf"^\W{{0,6}}(?:Applies to|Products?|Software|产品(?:名称)?|适用(?:产品|软件|于))\W{{0,4}}[:：]\W{{0,4}}({_NAME})",
     re.MULTILINE,
 )
-# What opens a title or the first sentences.
+# How a title or a first sentence opens that names a project.
 _TITLES = [
     re.compile(rf"(?:^|[^A-Za-z0-9_])({_NAME})\s?项目(?!优选|推荐)"),
     re.compile(
         rf"[A-Za-z0-9]\s?(?:服务器|显卡|卡|集群|机器|环境)?上(?:跑|部署|运行|使用|用|的)?\s?"
         rf"({_NAME})\s?[{HAN}]"
-    ),
-    re.compile(rf"(?:在|使用|针对|基于|用)\s?({_NAME})\s?(?:项目|框架|库|工具|平台|上|中|里|时|的时候|过程)"),
-    re.compile(
-        rf"^[^\w]{{0,6}}(?:(?:Fix|Fixing|Solved|Resolved|Solving)[:：]? |解决[:：]\s?|"
-        rf"【[^】]{{1,20}}】\s?)({_NAME})(?: (?:not|fails|error|errors|crash\w*|hangs|does|cannot|won|is|keeps|"
-        rf"stuck|returns)|\s?[{HAN}])"
     ),
     re.compile(
         rf"^({_NAME})\s?(?:[{HAN}].{{0,40}})?(?:报错|启动失败|异常|失败|答疑|常见|问答|踩坑|故障|问题|"
@@ -42,25 +36,12 @@ _TITLES = [
     re.compile(rf"^({_NAME})(?: v?\d[\w.]{{0,12}})?\s?[:：]\s?(?!\d)\S"),
     re.compile(rf"^(?:Troubleshooting|Debugging|Fixing) ({_NAME})$"),
     re.compile(
-        r"(?:of|in|with|for) the ([A-Z][A-Za-z0-9_.+\-]{1,40}) (?:template|[Pp]roject|plugin|operator|chart|image|"
-        r"client|server|driver|package|library)"
-    ),
-    re.compile(
-        rf"^({_NAME}) (?:FAQ|[Qq]uestions|[Rr]unbook|[Hh]andbook|[Gg]uide|[Ii]ssues?|Q&A|[Nn]otes|"
-        rf"[Tt]roubleshooting|Common|Known|errors?|failures?|crash|fails|not |does|cannot|hangs|stuck)"
-    ),
-    re.compile(
-        r"(?:questions about|about|problems with|issues with|failures in|covers|users of|"
-        r"running) ([A-Z][A-Za-z0-9_.+\-]{1,40})"
-    ),
-    re.compile(
         r"^\W{0,4}(?:Does|Can|Is|Will|Do I need|How do I (?:use|install|upgrade|update|"
         r"build)) ([A-Z][A-Za-z0-9_.+\-]{1,40}) "
     ),
 ]  # fmt: skip
 # `... in X`: X may be a tool as well as the owner.
 _WEAK = [
-    re.compile(rf"^[\w ]{{1,30}}\s?[:：]\s?({_NAME})(?:\s?篇)?$"),
     re.compile(
         r"(?:\bin|\bto|\bfrom|\bwith|\bfor|\bon|\busing|"
         r"\bof) ([A-Z][A-Za-z0-9_.+\-]{1,40}(?: [A-Z][A-Za-z0-9_.+\-]{1,30}){0,2})\s?(?:$|[:,.(]| (?:project|"
@@ -92,13 +73,11 @@ _TAGGED = re.compile(r"^\s{0,4}(?:[\[【][^\]】\n]{1,20}[\]】]\s{0,3}|KB-?\d{3
 _WORD = re.compile(r"[A-Za-z][\w.+\-]{1,40}")
 
 
-def name_project(
-    stated: Sequence[str], title: str, texts: Iterable[str], tags: Sequence[str], whole: str = ""
-) -> str | None:
-    """`stated` by the article wins; then its title, its first sentences; then a tag; then the product it speaks of."""
-    for value in stated:
-        if value.strip():
-            return value.strip()
+def guess_project(title: str, texts: Iterable[str], tags: Sequence[str], whole: str = "") -> str | None:
+    """The project that the page says it is about: by its place or title, then by tags, then by the product it names.
+
+    `texts`: its first sentences; `whole`: all of its text. None when nothing names a project.
+    """
     title = _TAGGED.sub("", unicodedata.normalize("NFKC", title))
     body = list(texts)
     filed = _STATED.search(whole[:4000])

@@ -1,7 +1,6 @@
-"""Here is a sentence; tell me whether it names a problem, a cause, a deed, or something that is none of a record's.
+"""Classifies a sentence by cue words of both languages: a problem, a cause, an action, or none of a record's fields.
 
-Cues in both languages, used only where an article gives no label: an answer, a paragraph without headings, a cause
-told inside the fix.
+Used where a page gives no label: in an answer, in a paragraph without headings, for a cause inside the fix.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _EN_CAUSE = (
 )
 _CAUSE = re.compile(_ZH_CAUSE + "|" + _EN_CAUSE, re.IGNORECASE)
 
-# What is always advice, and verbs that are advice unless they tell what was done (`删掉了`, `被移除`, `升级之后`).
+# What is always advice, and verbs that are advice unless they say what was done (`删掉了`, `被移除`, `升级之后`).
 _ZH_ADVICE = (
     r"(?:处理|解决|操作|修复|步骤|入手|方案|方法|调整)(?:如下|步骤)?[:：]\s{0,3}$|请(?!求)|即可|就行|就好|"
     r"就可以|便可|搞定|只需|只要|解决(?:方法|办法|方案|：|:)|"
@@ -65,14 +64,13 @@ _ZH_DO = (
     rf"{_ZH_ADVICE}|(?<![被已经没有未不动会刚法能])(?:{_ZH_VERB})"
     r"(?![了的过后前失时完成])(?!之[前后]|不|命令|脚本的|任务|报错|失败|之|期间|阶段)"
 )
-# A clause that opens with the verb tells somebody to do it; elsewhere in it the verb may tell what something does.
-_ZH_TOLD = re.compile(
+# A clause that opens with the verb is an instruction; later in a clause the verb may describe what something does.
+_ZH_INSTRUCTION = re.compile(
     rf"(?:^[\W\d]{{0,8}}|[，,；;：:、]\s?|然后|再|并|先|接着|最后|可以|才能)(?:手动|重新|直接|统一|"
     rf"全部)?(?:{_ZH_VERB}|改|用(?![户的到了于来量时])|给|"
     rf"在.{{1,40}}(?:{_ZH_VERB}))"
     r"(?![了的过后时])"
 )
-_ZH_USE = re.compile(r"(?:^[\W\d]{0,8}|[，,；;]\s?)用(?![户的到了于来量时])")
 _VERB = (
     r"add|adjust|allow|append|apply|ask|avoid|bind|build|bump|call|cast|change|check|choose|clean|clear|clone|"
     r"close|combine|commit|compile|configure|confirm|connect|convert|copy|create|cut|decrease|define|"
@@ -111,21 +109,6 @@ _EN_DO = re.compile(
     re.IGNORECASE,
 )
 _DO = re.compile(_ZH_DO)
-_REJECTED = re.compile(
-    r"没用|没有用|无效|没有(?:任何)?效果|没效果|不起作用|毫无作用|不管用|浪费时间|并不能|并没有解决|没有解决|"
-    r"未能解决|无济于事|问题依旧|依然报错|依旧报错|不推荐|不建议|切勿|千万不要|"
-    r"(?:did|does|do)(?: not|n['’]t) (?:help|work|fix|change anything|solve)|no difference|had no effect|"
-    r"has no effect|no effect|to no avail|in vain|not recommended|"
-    r"\b(?:do not|don['’]t|never) (?:try|use|reach for|rely on|run|delete|disable|set|downgrade|"
-    r"reinstall|kill|just|simply|bother)|without success|still (?:fails|failed)|red herring|"
-    r"which (?:changed|helped|fixed) nothing|"
-    r"\b(?:only|merely|just) (?:hides|hid|masks|masked|delays|delayed|postpones|postponed|silences|"
-    r"silenced)\b|"
-    r"治标不治本|was a false",
-    re.IGNORECASE,
-)
-# `... made no difference, because the reason is elsewhere: ...`
-_CAUSE_AFTER = re.compile(r"\bbecause\b.{20}|因为.{10}", re.IGNORECASE)
 _PREVENTION = re.compile(
     r"防止再|避免再|避免以后|避免今后|(?:^|[，,；。])\W{0,3}以后|今后|下次|日后|为了?(?:避免|防止)|预防|防患|"
     r"长远来看|长期来看|平时|"
@@ -194,7 +177,7 @@ _BREAKS = re.compile(r"[。！？!?；](?:[”」』\"')）]{0,2})|\.(?=\s+[A-Z`
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Text cut after its stops; white space is kept so that the pieces still form the text."""
+    """The text cut after its stops, with all white space: joined, the pieces are the text again."""
     start = 0
     for stop in _BREAKS.finditer(text):
         if stop.group()[0] == "." and text[max(0, stop.start() - 4) : stop.start()].lower().endswith(
@@ -210,22 +193,20 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def is_cause(sentence: str) -> bool:
+    """It states a reason."""
     return _CAUSE.search(sentence) is not None
 
 
 def is_action(sentence: str) -> bool:
-    return (
-        _DO.search(sentence) is not None
-        or _ZH_USE.search(sentence) is not None
-        or _EN_DO.search(sentence.strip()) is not None
-    )
+    """It names an action: an instruction, or something that was done."""
+    return _DO.search(sentence) is not None or _EN_DO.search(sentence.strip()) is not None
 
 
 def is_advice(sentence: str) -> bool:
-    """It tells the reader to do something, rather than what something does."""
+    """It instructs the reader, rather than describing what something does."""
     return (
         re.search(_ZH_ADVICE, sentence) is not None
-        or _ZH_TOLD.search(sentence) is not None
+        or _ZH_INSTRUCTION.search(sentence) is not None
         or _EN_DO.search(sentence.strip()) is not None
     )
 
@@ -236,7 +217,7 @@ def is_unresolved(sentence: str) -> bool:
 
 
 def is_problem(text: str) -> bool:
-    """It tells of something that went wrong."""
+    """It says that something went wrong."""
     return _PROBLEM.search(text) is not None or bool(quoted_errors(text)) or has_error(text)
 
 
@@ -246,9 +227,7 @@ def is_question_only(title: str) -> bool:
 
 
 def sort_of(sentence: str) -> str:
-    """rejected, prevention, theory, unresolved, cause+fix, cause, fix, or "" for a plain statement."""
-    if _REJECTED.search(sentence):
-        return "cause" if _CAUSE_AFTER.search(sentence) else "rejected"
+    """theory, prevention, unresolved, cause+fix, cause, fix, or "" for a plain statement."""
     if _ASIDE.match(sentence):
         return "theory"
     if _PREVENTION.search(sentence):

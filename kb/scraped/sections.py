@@ -1,8 +1,7 @@
-"""Here are cleaned lines; give me the tree of headings and labels they form.
+"""Cuts repaired lines into sections, in order; `tree` nests them.
 
-A section opens at a heading (marked, or guessed where scraping left no marks), a bold label, `label: text`, a
-question, an answer, a numbered title that labels follow, a row of an error table. What is deeper is decided by kind,
-then, for guessed headings, by whether titles hold labels or labels hold titles.
+A section opens at a heading (marked, or guessed where scraping left no marks), a bold label, `label: text`, a question,
+an answer, a numbered title that labels follow, or a row of an error table. What opened it gives its level.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kb.articles.lines import Line
 from kb.logs.errors import is_error_line, opens_with_error
-from kb.scraped.headings import is_bare_heading, is_reply, question_or_answer, spoken
+from kb.scraped.headings import is_bare_heading, is_reply, question_or_answer, text_after_name
 from kb.scraped.labels import bare, read_label, role_of
 from kb.scraped.numbered import numbered_titles
 from kb.scraped.prose import is_action
@@ -43,92 +42,19 @@ TITLE_ABOVE, BARE_LABEL, TITLE_BELOW, QUESTION, NUMBERED, BOLD_TITLE, BOLD_LABEL
 _BOLD_ONLY = re.compile(
     r"^\s{0,8}(?:[-*+•]\s{1,3})?(?:\d{1,2}[.、)]\s{0,2})?(?:\*\*|__)([^*\n]{1,300}?)(?:\*\*|__)\s{0,3}[:：]?\s{0,4}"
 )
-_INLINE_ROLES = KEY_ROLES | {
-    "prevention",
-    "diagnosis",
-    "environment",
-    "verification",
-    "background",
-    "rejected",
-    "confusable",
-    "impact",
-    "summary",
-}
-# Labels that, inside a line, mostly open an ordinary sentence of the section they stand in.
-_NOT_INLINE = frozenset(
-    [
-        "注意",
-        "提示",
-        "说明",
-        "结果",
-        "建议",
-        "步骤",
-        "方法",
-        "处理",
-        "尝试",
-        "介绍",
-        "示例",
-        "效果",
-        "测试",
-        "提醒",
-        "配置",
-        "方案",
-        "修改",
-        "验证一下",
-        "操作步骤",
-        "具体步骤",
-        "check",
-        "checks",
-        "note",
-        "notes",
-        "tip",
-        "tips",
-        "warning",
-        "warnings",
-        "caution",
-        "result",
-        "results",
-        "output",
-        "message",
-        "options",
-        "option",
-        "action",
-        "method",
-        "methods",
-        "test",
-        "testing",
-        "expected",
-        "update",
-        "description",
-        "overview",
-        "context",
-        "general",
-        "answer",
-        "log",
-        "logs",
-        "场景",
-        "描述",
-        "日志",
-        "版本",
-        "检查项",
-        "示范",
-        "技巧",
-        "经验",
-        "规范",
-        "os",
-        "hardware",
-        "component",
-        "components",
-        "approach",
-        "platform",
-        "details",
-        "intro",
-        "about",
-        "scenario",
-    ]
+_INLINE_ROLES = KEY_ROLES | frozenset(
+    "prevention diagnosis environment verification background rejected confusable impact summary".split()
 )
-
-
+# Words that inside a line mostly open an ordinary sentence of the section: no labels there.
+_NOT_INLINE = frozenset(
+    (
+        "注意 提示 说明 结果 建议 步骤 方法 处理 尝试 介绍 示例 效果 测试 提醒 配置 方案 修改 验证一下 操作步骤 "
+        "具体步骤 场景 描述 日志 版本 检查项 示范 技巧 经验 规范 "
+        "check checks note notes tip tips warning warnings caution result results output message options option "
+        "action method methods test testing expected update description overview context general answer log logs "
+        "os hardware component components approach platform details intro about scenario "
+    ).split()
+)
 _ERROR_WORD = re.compile(r"^(?:error|exception|issue|failure|bug)\b")
 
 
@@ -163,7 +89,7 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
     while n < len(lines):
         line = lines[n]
         current = sections[-1]
-        if line.kind == "furniture":
+        if line.kind == "boilerplate":
             n += 1
         elif line.kind == "table" or (line.kind == "text" and "|" in line.text):
             rows, stop = read_table(lines, n)
@@ -176,14 +102,12 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
             if rows:
                 sections.append(Section(NUMBERED, "unread", "", None))
             else:
-                current.body += [row for row in lines[n:stop] if row.kind != "furniture"]
+                current.body += [row for row in lines[n:stop] if row.kind != "boilerplate"]
             n = stop
         else:
             opened = _open(lines, n, current, plain=plain, titles=titles)
             if opened is None and current.role == "fix" and current.level == INLINE and _next_stage(lines, n):
                 opened = Section(INLINE, "symptom", "", line, body=[line], marked=False)
-            if opened is not None and opened.level == TITLE_BELOW and not opened.role and _just_opened(current):
-                opened = None
             if opened is None:
                 current.body.append(line)
             else:
@@ -196,36 +120,29 @@ def flat_sections(lines: Sequence[Line], *, plain: bool) -> list[Section]:
 
 
 def _stages(lines: Sequence[Line]) -> dict[int, str]:
-    """One failure after the other in running text, each announced, printed and cured before the next begins."""
+    """Index -> title, where running text goes from failure to failure: announcement, error, fix, next announcement."""
     starts = [n for n in range(len(lines)) if _next_stage(lines, n)]
     if len(starts) < 2:
         return {}
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
         ends = (n for n in range(start + 1, stop) if lines[n].kind == "heading" or role_of(lines[n].text))
-        told = lines[start + 1 : next(ends, stop)]
-        if not any(is_action(line.text) and not opens_with_error(line.text) for line in told if line.kind == "text"):
+        body = lines[start + 1 : next(ends, stop)]
+        if not any(is_action(line.text) and not opens_with_error(line.text) for line in body if line.kind == "text"):
             return {}
     return {n: lines[n].text.strip().rstrip(":：") for n in starts}
 
 
 def _next_stage(lines: Sequence[Line], n: int) -> bool:
-    """`训练阶段,…:` and an error under it, after the cure of an earlier error: the next failure begins."""
+    """`训练阶段,…:` with an error under it: here the next failure begins."""
     after = lines[n + 1] if n + 1 < len(lines) else None
     announces = lines[n].kind == "text" and lines[n].text.rstrip().endswith((":", "："))
     return announces and after is not None and after.kind in ("text", "code") and opens_with_error(after.text)
 
 
-def _just_opened(section: Section) -> bool:
-    """A guessed title right under another title, or under a label of lists (环境, 参考), is its first line."""
-    if section.body or section.role in ("symptom", "cause", "fix", "analysis", "cause+fix", "root", "faq"):
-        return False
-    return section.level in (TITLE_BELOW, BARE_LABEL)
-
-
 def _open(lines: Sequence[Line], n: int, current: Section, *, plain: bool, titles: dict[int, str]) -> Section | None:
     line = lines[n]
     if line.kind in ("heading", "text") and is_reply(line.text):
-        return Section(_REPLY, "reply", line.text.strip(), line, body=_rest(line, spoken(line.text)))
+        return Section(_REPLY, "reply", line.text.strip(), line, body=_rest(line, text_after_name(line.text)))
     if line.kind == "heading":
         return _from_heading(line)
     if line.kind != "text":

@@ -1,7 +1,7 @@
-"""Here are lines; where the same unknown labels come back entry after entry, tell what they mean by their place.
+"""Gives a meaning to unknown labels that repeat from entry to entry, by their order and their texts.
 
-`Seen with: … / Turned out to be: … / Try: …`: no vocabulary holds these, but their order and what stands after them
-says that they are symptom, cause and fix.
+`Seen with: … / Turned out to be: … / Try: …`: no vocabulary holds these, but their order and the texts after them show
+that they are symptom, cause and fix.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def name_labels(lines: Sequence[Line]) -> None:
         return
     roles = {key: role_of(key) for key in recurring}
     for place, key in enumerate(recurring):
-        if not roles[key] and is_reply(f"{key}：…"):  # 回复 beside 解决: its sentences say what it is
+        if not roles[key] and is_reply(f"{key}：…"):  # 回复 beside 解决: its sentences are sorted one by one
             roles[key] = "answer"
         roles[key] = roles[key] or _role(recurring[key], place, len(recurring), set(roles.values()))
     if "fix" not in roles.values():
@@ -49,8 +49,8 @@ def name_labels(lines: Sequence[Line]) -> None:
 def _role(hits: Sequence[tuple[Line, re.Match[str]]], place: int, count: int, taken: set[str]) -> str:
     """By what most of its texts are; else by its place among the labels."""
     texts = [hit[4] for _, hit in hits]
-    told = sum(is_advice(text) or is_action(text) for text in texts)
-    if "fix" not in taken and place > 0 and told * 2 > len(texts):
+    actions = sum(is_advice(text) or is_action(text) for text in texts)
+    if "fix" not in taken and place > 0 and actions * 2 > len(texts):
         return "fix"
     if "cause" not in taken and sum(map(is_cause, texts)) * 2 > len(texts):
         return "cause"

@@ -1,4 +1,4 @@
-"""Here is a table (marked, or left by scraping as `a | b |`); when its columns are fields, its rows are issues."""
+"""Reads a table whose columns are fields: its rows are issues. Marked tables, and what scraping leaves: `a | b |`."""
 
 from __future__ import annotations
 
@@ -6,47 +6,27 @@ import re
 from collections.abc import Sequence
 
 from kb.articles.lines import Line
-from kb.scraped.labels import bare, role_of
+from kb.scraped.labels import role_of
 
 __all__ = ["read_table"]
 
 _RULE = re.compile(r"[\s|:+-]{3,400}")
 _ESCAPED = "\\|"
-_FIRST = frozenset(
-    [
-        "错误码",
-        "错误代码",
-        "状态码",
-        "代码",
-        "返回码",
-        "错误",
-        "code",
-        "error",
-        "code",
-        "errorcode",
-        "status",
-        "status",
-        "code",
-        "exit",
-        "code",
-        "keyword",
-        "关键字",
-        "message",
-    ]
-)
-
 Row = tuple[str, str, Line]
 """role ("" opens an issue), title, cell"""
 
 
 def read_table(lines: Sequence[Line], start: int) -> tuple[list[Row], int]:
-    """Rows as issues (or as causes and fixes of the issue at hand), and the index after the table."""
+    """The cells that have a role, row by row, and the index after the table.
+
+    With a symptom column every row is an issue; without one the rows are causes and fixes of the present issue.
+    """
     stop = start
     while stop < len(lines) and "|" in lines[stop].text and lines[stop].kind in ("table", "text"):
         stop += 1
     if stop - start < 3 or not _RULE.fullmatch(lines[start + 1].text.strip()):
         return [], max(stop, start + 1) if lines[start].kind == "table" else start + 1
-    roles = [role_of(cell) or ("symptom" if bare(cell) in _FIRST else "") for cell in _cells(lines[start].text)]
+    roles = [role_of(cell) for cell in _cells(lines[start].text)]
     if "fix" not in roles and "cause" not in roles and "cause+fix" not in roles:
         return [], stop
     if "symptom" not in roles and roles[0] == "" and ("fix" in roles or "cause+fix" in roles):

@@ -1,14 +1,14 @@
-"""Here are the words articles are headed with, in Chinese and in English as equals, each with the role it gives.
+"""The words of section headings in Chinese and in English, by the role they give. Data only: `labels` reads with it.
 
 A heading is a label when these words cover all of it: `错误现象分析` is 错误 + 现象 + 分析 and heads a symptom;
-`内存不足问题的成因与解决方案` has words left over and is a title. Data only: `labels` does the reading.
+`内存不足问题的成因与解决方案` has words left over and is a title.
 """
 
 from __future__ import annotations
 
 __all__ = ["PHRASES_EN", "PHRASES_ZH", "TOPIC_WORDS_EN", "TOPIC_WORDS_ZH"]
 
-# Roles. Of the first three a record is made; `analysis` is decided by its surroundings; the words of "" only fill.
+# Roles. The first three are fields of a record; what `analysis` is depends on its surroundings; words of "" only fill.
 #   symptom cause fix | analysis background faq answer | theory prevention diagnosis environment summary
 #   verification impact progress rejected related toc tips confusable timeline
 
@@ -125,8 +125,8 @@ PHRASES_ZH: dict[str, str] = {
 
 PHRASES_EN: dict[str, str] = {
     "symptom": (
-        "symptom|symptoms|symptom & impact|symptoms & impact|symptom and impact|problem|problems|issue|"
-        "issues|error|errors|the error|error message|error messages|error log|error logs|error output|"
+        "symptom|symptoms|symptom & impact|symptoms & impact|symptom and impact|problem|issue|"
+        "error|errors|the error|error message|error messages|error log|error logs|error output|"
         "error text|full error|traceback|stack trace|describe the bug|bug description|describe the issue|"
         "bug|what happened|what happens|what went wrong|what you see|what we saw|what i saw|what broke|"
         "what failed|what we observed|what we noticed|what users reported|what is this issue|"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kb.articles import MAX_BYTES
-from kb.scraped import parse
 from kb.errors import ArticleError
+from kb.scraped import parse
 
 TEXT = "# 启动失败\n\n## 现象\n\n服务退出。\n\n## 解决方案\n\n重新安装。\n"
 

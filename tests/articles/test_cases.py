@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from kb.scraped import REMARK_KINDS, parse
+from kb.articles import REMARK_KINDS
 from kb.records import IssueRecord
+from kb.scraped import parse
 
 CASES = Path(__file__).parent / "cases"
 NAMES = sorted(path.name.removesuffix(".json") for path in CASES.glob("*.json"))
@@ -58,7 +59,7 @@ def test_case(name: str) -> None:
             assert record.project.casefold() == expected["project"].casefold()
     everything = "".join("".join(fields_of(record).values()) for record in article.records)
     for string in expected["absent"]:
-        assert plain(string) not in everything, f"page furniture in a record: {string!r}"
+        assert plain(string) not in everything, f"page boilerplate in a record: {string!r}"
     assert {remark.kind for remark in article.remarks} <= set(REMARK_KINDS)
 
 

@@ -10,14 +10,14 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kb.records import Article
 from kb.scraped import parse
 from kb.scraped.labels import role_of
-from kb.records import Article
 
 TAIL = "\n\n## Later heading\n\n### Symptom\n\nIt fails late.\n\n### Fix\n\nRestart it.\n"
 
 
-def told(article: Article) -> str:
+def texts_of(article: Article) -> str:
     parts = [article.title]
     for record in article.records:
         parts += [record.title, record.symptom, record.cause, record.fix]
@@ -25,9 +25,9 @@ def told(article: Article) -> str:
     return "\n".join(parts)
 
 
-def is_told(article: Article, heading: str, line: int) -> bool:
+def is_kept(article: Article, heading: str, line: int) -> bool:
     inside = any(record.source.first_line <= line <= record.source.last_line for record in article.records)
-    return heading in told(article) or (bool(role_of(heading)) and inside)
+    return heading in texts_of(article) or (bool(role_of(heading)) and inside)
 
 
 LABELS = [
@@ -88,7 +88,7 @@ def articles(draw: st.DrawFn) -> tuple[str, list[tuple[str, int]]]:
 def test_every_heading_is_in_a_record_or_a_remark(drawn: tuple[str, list[tuple[str, int]]]) -> None:
     text, headings = drawn
     article = parse(text.encode(), path="a.md")
-    lost = [heading for heading, line in headings if not is_told(article, heading, line)]
+    lost = [heading for heading, line in headings if not is_kept(article, heading, line)]
     assert not lost
 
 
@@ -137,12 +137,12 @@ def test_what_follows_is_still_read(before: str, remark: str) -> None:
         assert remark in [found.kind for found in article.remarks]
 
 
-def test_headings_inside_quotes_and_html_are_told() -> None:
+def test_headings_inside_quotes_and_html_are_kept() -> None:
     text = (
         "# Title\n\n> ## Quoted heading\n> words\n\n<div>\n## Heading in HTML\n</div>\n\n- # Heading in an item\n"
         + TAIL
     )
-    found = told(parse(text.encode(), path="a.md"))
+    found = texts_of(parse(text.encode(), path="a.md"))
     for heading in ("Quoted heading", "Heading in HTML", "Heading in an item", "Later heading"):
         assert heading in found
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from kb.scraped import parse
@@ -129,7 +134,7 @@ def test_single_issue_in_chinese() -> None:
     assert "容易混淆" in [remark.text.split("\n")[0] for remark in article.remarks]
 
 
-def test_both_tellings_share_the_issue() -> None:
+def test_both_translations_share_the_issue() -> None:
     english = parse(ENGLISH.encode(), path="en/twin.md").records
     chinese = parse(ENGLISH.replace("### Symptom", "### 现象").encode(), path="zh/twin.zh.md").records
     assert [record.issue for record in english] == [record.issue for record in chinese] == ["twin#1", "twin#2"]
@@ -167,7 +172,7 @@ def test_broken_front_matter_still_names_the_project() -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "asked"),
+    ("section", "aliases"),
     [
         (
             "### Asked as\n\n- the log cannot be written\n- it stops\n  at once\n",
@@ -179,12 +184,52 @@ def test_broken_front_matter_still_names_the_project() -> None:
         ("### Asked as\n", ()),
     ],
 )
-def test_how_people_ask_is_a_list_of_its_own(section: str, asked: tuple[str, ...]) -> None:
+def test_aliases_are_a_list_of_their_own(section: str, aliases: tuple[str, ...]) -> None:
     text = ENGLISH.replace("## The port is taken", f"{section}\n## The port is taken")
     article = parse(text.encode(), path="en/startup.md")
     plain = parse(ENGLISH.encode(), path="en/startup.md")
-    assert [record.aliases for record in article.records] == [asked, ()]
+    assert [record.aliases for record in article.records] == [aliases, ()]
     assert [(one.symptom, one.cause, one.fix) for one in article.records] == [
         (one.symptom, one.cause, one.fix) for one in plain.records
     ]
     assert [remark.kind for remark in article.remarks] == [remark.kind for remark in plain.remarks]
+
+
+_BUILD = """
+import json, sys
+from pathlib import Path
+from kb.index.build import build
+report = build(Path(sys.argv[1]), Path(sys.argv[2]))
+assert report.articles == report.parsed == 2, report
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def _modules_of_a_build(articles: Path, index: Path) -> set[str]:
+    ended = subprocess.run(
+        [sys.executable, "-c", _BUILD, str(articles), str(index)], capture_output=True, timeout=120, check=True
+    )
+    return set(json.loads(ended.stdout))
+
+
+def test_own_articles_load_no_part_of_the_free_form_reader(tmp_path: Path) -> None:
+    """Its modules compile many patterns; only a page in another form is worth their time."""
+    folder = tmp_path / "articles"
+    for lang, text in (("en", ENGLISH), ("zh", CHINESE)):
+        (folder / lang).mkdir(parents=True)
+        (folder / lang / f"{lang}-a.md").write_text(text, encoding="utf-8")
+    loaded = _modules_of_a_build(folder, tmp_path / "index")
+    assert {name for name in loaded if name.startswith("kb.scraped")} == {"kb.scraped", "kb.scraped.parse"}
+    assert "markdown_it" not in loaded
+    (folder / "zh" / "zh-a.md").write_text("## 问题描述\n\n启动报错。\n\n## 处理办法\n\n重新安装。\n", encoding="utf-8")
+    (folder / "en" / "en-a.md").write_text(ENGLISH + "\n", encoding="utf-8")
+    assert "kb.scraped.reader" in _modules_of_a_build(folder, tmp_path / "index")
+
+
+def test_a_project_is_guessed_only_where_none_is_stated() -> None:
+    text = "# T\n\n## vLLM 启动失败\n{}\n### 现象\n\n退出。\n\n### 解决方案\n\n重装。\n"
+    assert parse(text.format("项目：别的").encode(), path="a.md").records[0].project == "别的"
+    stated = parse(("---\nproject: 示例\n---\n" + text.format("")).encode(), path="a.md")
+    assert stated.records[0].project == "示例"
+    tagged = parse(("---\ntags: [vllm]\n---\n" + text.format("")).encode(), path="a.md")
+    assert tagged.records[0].project == "vLLM"

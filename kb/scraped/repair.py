@@ -1,7 +1,7 @@
-"""Here are classified lines; undo what web pages and scraping did to them, line by line.
+"""Repairs classified lines: removes what web pages and scraping did to them.
 
-Tags of a known list go, entities become characters, a bullet torn from its text comes back to it, and inline code
-that was moved to a line of its own returns into its sentence. `<image>`, `<pid>` and `<|pad|>` are text and stay.
+Known HTML tags, comments and images go, and entities become characters. A bullet on a line of its own joins its text
+again, and so does inline code that was moved to a line of its own. `<image>`, `<pid>` and `<|pad|>` are text and stay.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import html
 import re
 
 from kb.articles.lines import Line
-from kb.logs.errors import opens_with_error
 from kb.scraped.labels import role_of
 from kb.text import HAN
 
-__all__ = ["clean"]
+__all__ = ["repair"]
 
 _TAG = re.compile(
     r"</?(?:a|abbr|article|aside|b|big|blockquote|br|center|code|dd|details|div|dl|dt|em|figcaption|figure|font|footer|"
@@ -33,23 +32,24 @@ _MOJIBAKE = {"â€¢": "•", "β€¢": "•", "â€“": "–", "β€“": 
              "â€™": "’", "β€™": "’", "Â ": " ", "Â\xa0": " "}  # fmt: skip
 _TORN_BULLET = re.compile(r"^\s{0,8}[-*•·]\s{0,4}")
 _CODE_WORD = re.compile(r"[\x21-\x7e]{1,80}(?: [\x21-\x7e]{1,40}){0,3}")
-_TELLS = re.compile(r"(?:打印|提示|报错?|输出|显示|抛出|出现|返回|执行|运行|写着)了?$")
-_PRINTED = re.compile(r"[\x20-\x7e]{4,160}")
 _NAME_LIKE = re.compile(r"[_./=\-\d(<]|[a-z][A-Z]|[a-z]{2}")
-_CLOSED = re.compile(r"[。.;；:：!！?？|>}\])】]\s{0,4}$|\s-$")
 _HAN_END = re.compile(rf"[{HAN}、，,]$")
 
 
-def clean(lines: list[Line], *, scraped: bool) -> list[Line]:
-    """The same lines with cleaned texts; a joined line keeps the number of its first. `scraped`: no marks were left."""
+def repair(lines: list[Line], *, plain: bool) -> list[Line]:
+    """The same lines with repaired texts. `plain` (no heading is marked): torn lines are joined, too.
+
+    A joined line keeps the number of its first line.
+    """
     in_pre = False
     for line in lines:
         if line.kind in ("html", "text", "heading", "table"):
-            in_pre = _clean_line(line, in_pre)
-    return _join_code(_join_bullets(lines)) if scraped else lines
+            in_pre = _strip_html(line, in_pre)
+    return _join_code(_join_bullets(lines)) if plain else lines
 
 
-def _clean_line(line: Line, in_pre: bool) -> bool:
+def _strip_html(line: Line, in_pre: bool) -> bool:
+    """Changes the line; returns whether the next one is inside `<pre>`."""
     text = line.text
     if "<" not in text and "&" not in text and not in_pre and line.kind != "html" and text.isascii():
         return False
@@ -59,8 +59,6 @@ def _clean_line(line: Line, in_pre: bool) -> bool:
         inner = html.unescape(_TAG.sub("", heading[2])).strip()
         if level:
             line.kind, line.level, line.text = "heading", level, "#" * level + " " + inner
-        elif role_of(inner) in ("", "related") or heading[1].lower() == "dt":
-            line.kind, line.text = "text", f"**{inner}**"
         else:
             line.kind, line.text = "text", f"**{inner}**"
         return in_pre
@@ -121,12 +119,10 @@ def _is_torn(before: Line, line: Line, after: Line) -> bool:
     word = line.text.strip()
     if before.kind != "text" or line.kind != "text" or after.kind != "text":
         return False
-    told = _TELLS.search(before.text.strip()) is not None and _PRINTED.fullmatch(word) is not None
-    told = told and not opens_with_error(word) and len(after.text) > 16
-    if not (told or _CODE_WORD.fullmatch(word)) or not _NAME_LIKE.search(word) or word[-1] in ".:;":
+    if not _CODE_WORD.fullmatch(word) or not _NAME_LIKE.search(word) or word[-1] in ".:;":
         return False
     start = before.text.strip()
-    if _CLOSED.search(start) or not _HAN_END.search(start) or role_of(start):
+    if not _HAN_END.search(start) or role_of(start):
         return False
     follows = after.text.strip()
     return (not role_of(follows) and not follows[0].isascii()) or follows[:1] in ",.;("

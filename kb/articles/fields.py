@@ -1,4 +1,8 @@
-"""Here are the lines an issue owns; keep them apart by field until the record is written."""
+"""The lines of one issue, sorted by field, before they become an `IssueRecord`.
+
+`kb.articles.own` and the free-form reader of `kb.scraped` fill an `IssueFields`; `kb.scraped.parse` turns it into a
+record. A field is a list of parts, so that text from several places of an article can go into one field.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,12 @@ from dataclasses import dataclass, field
 
 from kb.articles.lines import Line
 
-__all__ = ["Draft", "Part", "slice_of"]
+__all__ = ["IssueFields", "Part", "slice_of"]
 
 
 @dataclass(slots=True)
 class Part:
-    """A run of lines that belongs to one field, or one sentence of a line (`text`)."""
+    """Some text of one field: whole `lines`, or a piece of a line (`text`)."""
 
     lines: Sequence[Line] = ()
     text: str = ""
@@ -22,18 +26,21 @@ class Part:
 
 
 @dataclass(slots=True)
-class Draft:
+class IssueFields:
     title: str
     first: int
+    """number of the issue's first line, from 1"""
     last: int
+    """number of its last line"""
     symptom: list[Part] = field(default_factory=list)
     cause: list[Part] = field(default_factory=list)
     fix: list[Part] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    """error lines; empty: `kb.articles.errors` finds them in title and symptom"""
     aliases: list[str] = field(default_factory=list)
+    """how people put the problem who have no error line"""
     project: str | None = None
-    own: bool = False
-    """in our own form: nothing in it is guessed"""
+    """stated by the issue itself; None: the project of the article"""
 
 
 def slice_of(lines: Iterable[Line]) -> str:

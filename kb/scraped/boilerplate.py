@@ -1,7 +1,7 @@
-"""Here are an article's lines; mark those that belong to the page it stood on, not to the article.
+"""Marks the lines of a web page that are not part of its article: menus, adverts, copyright, counters.
 
-A line is furniture when one of the sayings below opens it or fills it; from the first advertisement card or
-recommendation list that no section of the article follows, everything to the end is.
+A line is boilerplate when one of the phrases below opens or fills it. From the first list of other articles that no
+section of the article follows, everything to the end is.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ import re
 from collections.abc import Sequence
 
 from kb.articles.lines import Line
-from kb.scraped.labels import role_of
-from kb.text import HAN
 
-__all__ = ["mark_furniture", "without_furniture"]
+__all__ = ["mark_boilerplate"]
 
-# Sayings that make a short line furniture wherever they stand in it.
-_SAYING = re.compile(
+# Phrases that make a line boilerplate wherever they stand in it.
+_PHRASE = re.compile(
     r"版权声明|CC 4\.0 BY|转载请(?:附上|注明)|阅读量|点赞数|点赞.{0,8}(?:收藏|关注|支持)|(?:欢迎|记得|"
     r"麻烦).{0,6}(?:点赞|关注|收藏)|收藏备用|一键三连|原创不易|"
     r"扫码关注|二维码|是否解决了?[您你]|关注.{0,8}公众号|公众号.{0,12}(?:回复|关注)|加入.{0,6}(?:交流群|QQ群|微信群)|"
@@ -38,7 +36,7 @@ _SAYING = re.compile(
     r"Thanks for reading|Log ?in to (?:read|view|see) the (?:full|whole|rest)|回复可见|往期(?:回顾|推荐|精彩)",
     re.IGNORECASE,
 )
-# What must open the line, or be all of it.
+# Phrases that must open the line, or be all of it.
 _OPENING = re.compile(
     r"^\s{0,20}(?:[>*#-]{1,4}\s?)?(?:[（(]完[)）]|文章标签[:：]|分类专栏|专栏[:：]|标签[:：]|更新时间[:：]|"
     r"发布时间[:：]|发布于|"
@@ -58,12 +56,6 @@ _OPENING = re.compile(
     r"(?:[*_]{2}[A-Z]\w{2,20}:[*_]{2} ?[^*·|\n]{1,60}[·|] ?){1,9}|"
     r"[\w *.@-]{1,60} opened this issue|This issue has been (?:locked|closed|automatically)|Labels?:\s)"
 )
-_CARD = re.compile(
-    r"(?:(?:Python|Jinja|Dockerfile|TypeScript|JavaScript|TSX|C\+\+|Java|Go|Rust|Jupyter Notebook|Shell|HTML|Vue|C|"
-    r"Cuda|"
-    rf"Markdown|Kotlin|Swift|Dart|Ruby|PHP|C#|Cangjie)|[{HAN}。！~）”])0\d{{1,2}}(?:- [A-Z]\S.{{0,500}})?$"
-)
-_DOUBLED = re.compile(r"(?:^|(?<=[。！!?？.…]))\s?(?:- )?[A-Z]?([A-Za-z][\w.+\-]{2,60}?)\s?\1")
 _TAIL_OPENING = re.compile(
     r"^\s{0,8}(?:[#>*-]{1,4}\s?)?(?:登录后查看全文|热门项目推荐|相关项目推荐|热门内容推荐|最新内容推荐|项目优选|"
     r"相关推荐|推荐阅读|猜你喜欢|热门文章|最新文章|相关文章|GitCode百大|"
@@ -72,67 +64,26 @@ _TAIL_OPENING = re.compile(
     r"(?:Popular|Recommended|Featured|Related|Trending|Hot) (?:open[- ]source )?(?:projects|repositories)\s?$)",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[^。！!?？]{1,600}[。！!?？]?")
-_SHORT = 160
-_ARTICLE_ROLES = frozenset(("symptom", "cause", "fix", "analysis", "symptom+cause", "cause+fix", "background"))
 
 
-def mark_furniture(lines: Sequence[Line]) -> None:
-    """Sets `kind` of the page's own lines to "furniture"."""
+def mark_boilerplate(lines: Sequence[Line]) -> None:
+    """Sets `kind` of the page's own lines to "boilerplate"."""
     cut = _tail(lines)
     for n, line in enumerate(lines):
-        if line.kind in ("blank", "code", "fence", "table"):
-            if n >= cut and line.kind != "blank":
-                line.kind = "furniture"
-            continue
-        text = line.text
-        if n >= cut:
-            line.kind = "furniture"
-        elif _is_card(text):
-            place = _card_start(text)
-            if place > 0:
-                line.text = text[:place]
-            else:
-                line.kind = "furniture"
-        elif _OPENING.match(text):
-            line.kind = "furniture"
-        elif _SAYING.search(text):
-            kept = without_furniture(text) if len(text) > 40 else ""
-            if len(kept) * 2 > len(text):
-                line.text = kept
-            else:
-                line.kind = "furniture"
-
-
-def without_furniture(text: str) -> str:
-    """The sentences of a paragraph that are not the page's own."""
-    return "".join(sentence for sentence in _SENTENCE.findall(text) if not _SAYING.search(sentence))
+        if (n >= cut and line.kind != "blank") or (
+            line.kind not in ("blank", "code", "fence", "table")
+            and (_OPENING.match(line.text) or _PHRASE.search(line.text))
+        ):
+            line.kind = "boilerplate"
 
 
 def _tail(lines: Sequence[Line]) -> int:
-    """Index from which on the page has only cards, lists of other articles and counters."""
+    """Index from which on the page has only lists of other articles and counters."""
     cut = len(lines)
     for n in range(len(lines) - 1, -1, -1):
         line = lines[n]
         if line.kind == "heading" and not _TAIL_OPENING.match(line.text):
             break
-        if line.kind != "text":
-            continue
-        if len(line.text) < 40 and role_of(line.text) in _ARTICLE_ROLES:
-            break
-        if _TAIL_OPENING.match(line.text) or (_is_card(line.text) and _card_start(line.text) <= 0):
+        if line.kind == "text" and _TAIL_OPENING.match(line.text):
             cut = n
     return cut
-
-
-def _is_card(text: str) -> bool:
-    """An advertised project: a description that ends in its language and a counter, `...模型。Python00`."""
-    return len(text) > 24 and text[-1:].isdigit() and _CARD.search(text[-520:]) is not None
-
-
-def _card_start(text: str) -> int:
-    """Where a card begins that follows the last sentence of a paragraph; 0: the line is a card; -1: none."""
-    found = _DOUBLED.search(text[:4000])
-    if found is None:
-        return -1
-    return 0 if found.start() < 3 else found.start()
