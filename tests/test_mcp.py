@@ -27,7 +27,8 @@ pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
 
 from mcp import Client, StdioServerParameters, stdio_client
 
-from kb.serve.mcp import _mended, make_server
+from kb.serve.mcp import make_server
+from kb.serve.params import replace_lone_surrogates
 
 ROOT = Path(__file__).parents[1]
 BRIEF = {"issue", "lang", "project", "title", "symptom", "cause", "fix", "errors", "versions", "sources"}
@@ -131,8 +132,8 @@ def test_what_is_not_known_comes_without_a_remedy(index: Path) -> None:
             ("ms-swift-ovis2-grpo#1", "en"),
             ("ms-swift-ovis2-grpo#2", "en"),
         ]
-        (telling,) = (await call(client, "get_issue", issue="ms-swift-ovis2-grpo#2/zh"))["issues"]
-        assert telling["lang"] == "zh"
+        (translation,) = (await call(client, "get_issue", issue="ms-swift-ovis2-grpo#2/zh"))["issues"]
+        assert translation["lang"] == "zh"
         listed = await call(client, "list_projects")
         assert listed["issues"] >= 100
         return [(one["project"], one["issues"]) for one in listed["projects"]]
@@ -214,7 +215,7 @@ def test_an_article_that_is_cut_says_so(tmp_path: Path, write: Any) -> None:
 def test_only_halves_of_surrogate_pairs_are_replaced() -> None:
     for text in ("\ud83d\ude00 a", "\\ud800", "\\\\ud83d", 'x"\\n\n', "\ud83d\ud83d\ude00\udc00"):
         wanted = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        assert json.loads(_mended(json.dumps(text).encode())) == wanted
+        assert json.loads(replace_lone_surrogates(json.dumps(text).encode())) == wanted
 
 
 @contextmanager

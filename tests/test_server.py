@@ -34,7 +34,7 @@ pytest.importorskip("httpx2", reason=NEEDS)
 import uvicorn
 from starlette.testclient import TestClient
 
-from kb.serve import Rules, asking, create_app, guards, listen, nodes, page
+from kb.serve import Rules, create_app, guards, listen, nodes, page, params
 
 Write = Any
 HOME = "http://localhost:8080"
@@ -142,8 +142,8 @@ def test_a_form_of_another_page_is_no_question(client: TestClient) -> None:
 def test_an_issue_in_both_languages(base: KnowledgeBase, client: TestClient) -> None:
     found = client.get("/api/issues/ms-swift-ovis2-grpo/2").json()
     shown = [json.loads(json.dumps(record.as_dict())) for record in base.show("ms-swift-ovis2-grpo#2")]
-    assert found == {"issue": "ms-swift-ovis2-grpo#2", "snapshot": base.snapshot, "tellings": shown}
-    (chinese,) = client.get("/api/issues/ms-swift-ovis2-grpo/2?lang=zh").json()["tellings"]
+    assert found == {"issue": "ms-swift-ovis2-grpo#2", "snapshot": base.snapshot, "translations": shown}
+    (chinese,) = client.get("/api/issues/ms-swift-ovis2-grpo/2?lang=zh").json()["translations"]
     assert chinese["lang"] == "zh"
     assert client.get("/api/issues/MS-SWIFT-ovis2-grpo/2").json()["issue"] == "ms-swift-ovis2-grpo#2"
 
@@ -466,7 +466,7 @@ def test_a_body_without_the_token_is_not_waited_for(base: KnowledgeBase) -> None
 def test_half_sent_bodies_shut_nobody_out(base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     """64 of them took every place for ten seconds. Now the one that has waited longest makes room."""
     monkeypatch.setattr(guards, "MAX_BUSY", 2)
-    monkeypatch.setattr(guards, "MAX_COMING", 3)
+    monkeypatch.setattr(guards, "MAX_INCOMING", 3)
     app = create_app(base)
 
     async def use() -> None:
@@ -564,7 +564,7 @@ def test_the_command(index: Path, tmp_path: Path) -> None:
         assert b'"answered":true' in told(int(found[1]), request)
         other = CliRunner().invoke(cli, ["serve", "--port", found[1], "--index", str(index)])
         assert other.exit_code == 2
-        assert "cannot be had" in other.output
+        assert "cannot be listened on" in other.output
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=10)
@@ -634,25 +634,44 @@ def test_metrics(client: TestClient, base: KnowledgeBase) -> None:
     client.get("/", headers={"host": "evil.example"})
     response = client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
-    text = response.text
-    for line in (
-        'kb_requests_total{route="/api/search",status="200"} 2',
-        'kb_requests_total{route="/api/search",status="400"} 1',
-        'kb_requests_total{route="none",status="404"} 1',
-        'kb_requests_total{route="none",status="421"} 1',
-        'kb_questions_total{answer="answered"} 1',
-        'kb_questions_total{answer="unanswered"} 1',
-        'kb_request_seconds_count{route="/api/search"} 3',
-        'kb_request_seconds_bucket{route="/api/search",le="+Inf"} 3',
-        f"kb_issues {base.size}",
-        f'kb_snapshot_info{{snapshot="{base.snapshot}"}} 1',
-    ):
-        assert f"\n{line}\n" in text
-    assert not re.search("tyre|secret|evil", text)
-    sample = re.compile(r'[a-z_]+(?:\{[a-z]+="[^"\n]*"(?:,[a-z]+="[^"\n]*")*\})? [0-9.e+-]+')
-    assert all(sample.fullmatch(line) for line in text.splitlines() if not line.startswith("# "))
-    buckets = re.findall(r'bucket\{route="/api/search",le="[^"]+"\} (\d+)', text)
-    assert [int(count) for count in buckets] == sorted(int(count) for count in buckets)
+    found = list(text_string_to_metric_families(response.text))
+    samples = {(one.name, *one.labels.values()): one.value for family in found for one in family.samples}
+    search = "/api/search"
+    for name, value in {
+        ("kb_requests_total", search, "200"): 2,
+        ("kb_requests_total", search, "400"): 1,
+        ("kb_requests_total", "none", "404"): 1,
+        ("kb_requests_total", "none", "421"): 1,
+        ("kb_questions_total", "answered"): 1,
+        ("kb_questions_total", "unanswered"): 1,
+        ("kb_request_seconds_count", search): 3,
+        ("kb_issues",): base.size,
+        ("kb_snapshot_info", base.snapshot): 1,
+    }.items():
+        assert samples[name] == value, name
+    assert not re.search("tyre|secret|evil", response.text)
+    labels = {one.name: set(one.labels) for family in found for one in family.samples}
+    assert labels == {
+        "kb_requests_total": {"route", "status"},
+        "kb_questions_total": {"answer"},
+        "kb_request_seconds_bucket": {"route", "le"},
+        "kb_request_seconds_sum": {"route"},
+        "kb_request_seconds_count": {"route"},
+        "kb_issues": set(),
+        "kb_snapshot_info": {"snapshot"},
+    }
+    (times,) = [family for family in found if family.name == "kb_request_seconds"]
+    buckets = [one for one in times.samples if one.name.endswith("_bucket") and one.labels["route"] == search]
+    assert [one.labels["le"] for one in buckets] == [*map(str, BUCKETS_S), "+Inf"]
+    assert [one.value for one in buckets] == sorted(one.value for one in buckets)
+    assert buckets[-1].value == 3
+
+
+def test_each_server_counts_for_itself(base: KnowledgeBase) -> None:
+    one, other = (TestClient(create_app(base), base_url=HOME) for _ in range(2))
+    one.get("/api/projects")
+    assert "/api/projects" in one.get("/metrics").text
+    assert "/api/projects" not in other.get("/metrics").text
 
 
 # --- markup ---------------------------------------------------------------------------------------------------------
@@ -685,7 +704,7 @@ def test_payloads_are_text_all_the_way(write: Write, tmp_path: Path) -> None:
             response = client.get("/api/search", params={"q": query, "render": "tree"})
             assert response.headers["content-type"] == "application/json"
             assert response.status_code in (200, 400)
-        tree = client.get("/api/issues/a/1?render=tree").json()["tellings"][0]["tree"]
+        tree = client.get("/api/issues/a/1?render=tree").json()["translations"][0]["tree"]
         assert all(node["tag"] in nodes.TAGS for node in flat(tree["fix"]))
 
 
@@ -811,7 +830,7 @@ def test_the_contract_names_what_there_is(client: TestClient) -> None:
         allowed = client.options(re.sub(r"\{\w+\}", "1", path)).headers["allow"].lower().split(", ")
         assert {name for name in operations if name != "parameters"} == set(allowed) - {"head", "options"}
     parameters = {one["name"] for one in contract["paths"]["/api/search"]["get"]["parameters"]}
-    assert parameters == {"q", *asking.SEARCH}
+    assert parameters == set(params.SearchParams.model_fields)
 
 
 def test_the_contract_is_kept(base: KnowledgeBase) -> None:

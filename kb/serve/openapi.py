@@ -1,105 +1,135 @@
-"""Here are the tables of parameters; give me the contract of the API: OpenAPI 3.1."""
+"""The contract of the API: OpenAPI 3.1, made from the models that check requests and from the shapes of the answers.
+
+The answers are not validated when they are sent. A test compares them with these shapes.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from kb.serve import asking
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic.json_schema import models_json_schema
+
+from kb.records import Lang
+from kb.serve import params
 from kb.serve.nodes import TAGS
 
 __all__ = ["contract"]
 
 Json = dict[str, Any]
 
-_TEXT: Json = {"type": "string"}
-_NUMBER: Json = {"type": "number"}
-_LINE: Json = {"type": "integer", "minimum": 1}
-_TEXTS: Json = {"type": "array", "items": _TEXT}
-_SHARE: Json = {"type": "number", "minimum": 0, "maximum": 1}
-_LANG: Json = {"type": "string", "enum": ["en", "zh"]}
-_PROJECT: Json = {"type": ["string", "null"]}
+Line = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _object(optional: Json | None = None, **members: Json) -> Json:
-    properties = {**members, **(optional or {})}
-    return {"type": "object", "required": list(members), "properties": properties, "additionalProperties": False}
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
 
 
-def _ref(name: str) -> Json:
-    return {"$ref": f"#/components/schemas/{name}"}
+class Element(_Shape):
+    tag: Annotated[str, Field(json_schema_extra={"enum": list(TAGS)})]
+    children: list[Node]
+    href: str | None = None
+    lang: str | None = None
+    start: Annotated[int, Field(ge=0)] | None = None
 
 
-def _list(item: Json) -> Json:
-    return {"type": "array", "items": item}
+Node = str | Element
 
 
-_TOLD: Json = {
-    "lang": _LANG,
-    "project": _PROJECT,
-    "title": _TEXT,
-    "symptom": {**_TEXT, "description": "Markdown, as are cause and fix; cause and fix may be empty."},
-    "cause": _TEXT,
-    "fix": _TEXT,
-    "errors": _TEXTS,
-    "versions": _TEXTS,
-    "tags": _TEXTS,
-    "sources": _TEXTS,
-}
+class Tree(_Shape):
+    symptom: list[Node]
+    cause: list[Node]
+    fix: list[Node]
 
-_SCHEMAS: Json = {
-    "Answer": _object(
-        query=_TEXT,
-        lang=_LANG,
-        answered={"type": "boolean", "description": "False: nothing is near enough to be trusted as the answer."},
-        took_ms=_NUMBER,
-        snapshot=_TEXT,
-        results=_list(_ref("Result")),
-    ),
-    "Result": _object(
-        {"tree": _ref("Tree")},
-        rank=_LINE,
-        issue=_TEXT,
-        **_TOLD,
-        base={**_TEXT, "description": "Which base it comes from: bundled, or the path of another."},
-        path=_TEXT,
-        lines={"type": "array", "items": _LINE, "minItems": 2, "maxItems": 2},
-        score=_NUMBER,
-        confidence=_SHARE,
-        similarity=_NUMBER,
-        idf_coverage=_NUMBER,
-        matched=_TEXTS,
-    ),
-    "Telling": _object(
-        {"tree": _ref("Tree")},
-        id=_TEXT,
-        issue=_TEXT,
-        **_TOLD,
-        aliases={**_TEXTS, "description": "Other phrasings, by people who have no error line."},
-        source=_object(path=_TEXT, first_line=_LINE, last_line=_LINE),
-    ),
-    "Issue": _object(issue=_TEXT, snapshot=_TEXT, tellings={**_list(_ref("Telling")), "minItems": 1}),
-    "Issues": _object(
-        snapshot=_TEXT,
-        issues=_list(_object(issue=_TEXT, lang=_LANG, project=_PROJECT, title=_TEXT, tags=_TEXTS)),
-    ),
-    "Projects": _list(_object(project=_TEXT, issues=_LINE)),
-    "Health": _object(status={"const": "ok"}, version=_TEXT, snapshot=_TEXT),
-    "Tree": _object(**{name: _list(_ref("Node")) for name in ("symptom", "cause", "fix")}),
-    "Node": {
-        "oneOf": [
-            _TEXT,
-            _object(
-                {"href": _TEXT, "lang": _TEXT, "start": {"type": "integer", "minimum": 0}},
-                tag={"type": "string", "enum": list(TAGS)},
-                children=_list({"$ref": "#/components/schemas/Node"}),
-            ),
-        ]
-    },
-    "Error": _object(error=_TEXT, hint={"type": ["string", "null"]}),
-}
+
+class _Content(_Shape):
+    """What a record says, in one language."""
+
+    issue: str
+    lang: Lang
+    project: str | None
+    title: str
+    symptom: Annotated[str, Field(description="Markdown, as are cause and fix; cause and fix may be empty.")]
+    cause: str
+    fix: str
+    errors: list[str]
+    versions: list[str]
+    tags: list[str]
+    sources: list[str]
+    tree: Annotated[Tree | None, Field(description="Only with render=tree.")] = None
+
+
+class Result(_Content):
+    rank: Line
+    base: Annotated[str, Field(description="The base it comes from: bundled, or the path of another.")]
+    path: str
+    lines: Annotated[list[Line], Field(min_length=2, max_length=2)]
+    score: float
+    confidence: Share
+    similarity: float
+    idf_coverage: float
+    matched: list[str]
+
+
+class Answer(_Shape):
+    query: str
+    lang: Lang
+    answered: Annotated[bool, Field(description="False: nothing is near enough to be trusted as the answer.")]
+    took_ms: float
+    snapshot: str
+    results: list[Result]
+
+
+class Source(_Shape):
+    path: str
+    first_line: Line
+    last_line: Line
+
+
+class Translation(_Content):
+    id: str
+    aliases: Annotated[list[str], Field(description="Other phrasings, by people who have no error line.")]
+    source: Source
+
+
+class Issue(_Shape):
+    issue: str
+    snapshot: str
+    translations: Annotated[list[Translation], Field(min_length=1)]
+
+
+class Title(_Shape):
+    issue: str
+    lang: Lang
+    project: str | None
+    title: str
+    tags: list[str]
+
+
+class Issues(_Shape):
+    snapshot: str
+    issues: list[Title]
+
+
+class Project(_Shape):
+    project: str
+    issues: Line
+
+
+class Health(_Shape):
+    status: Literal["ok"]
+    version: str
+    snapshot: str
+
+
+class Error(_Shape):
+    error: str
+    hint: str | None
+
 
 _ERRORS = {
-    400: "The question or a parameter is not one.",
+    400: "The question or a parameter cannot be used.",
     401: "The server wants a token.",
     403: "A page of another origin may not ask.",
     404: "There is no such issue.",
@@ -109,13 +139,17 @@ _ERRORS = {
     421: "The server does not answer to that host name.",
     431: "Address and headers are too long.",
     500: "A mistake in kb.",
-    503: "Too busy, stopping, or the encoder cannot be had.",
+    503: "Too busy, stopping, or the encoder is not available.",
 }
 _ANYWHERE = (401, 403, 421, 431, 500, 503)
 
 
 def contract(version: str) -> Json:
+    """The OpenAPI document for this version of kb."""
+    shapes = (Answer, Issue, Issues, Project, Health, Error, params.SearchBody)
+    _, schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)
     search = "Find the known issue for an error line, a log or a description"
+    number = TypeAdapter(Line).json_schema()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -126,32 +160,39 @@ def contract(version: str) -> Json:
         },
         "paths": {
             "/api/search": {
-                "get": _operation("ask", search, "Answer", {"q": asking.QUESTION, **asking.SEARCH}, errors=(400,)),
+                "get": _operation("ask", search, _ref(Answer), params.SearchParams, (400,)),
                 "post": {
-                    **_operation("askLong", search, "Answer", {}, errors=(400, 408, 413, 415)),
-                    "requestBody": {
-                        "required": True,
-                        "content": {
-                            "application/json": {"schema": _object(dict(asking.SEARCH), query=asking.QUESTION)}
-                        },
-                    },
+                    **_operation("askLong", search, _ref(Answer), params.NoParams, (400, 408, 413, 415)),
+                    "requestBody": {"required": True, "content": _json(_ref(params.SearchBody))},
                 },
             },
             "/api/issues": {
-                "get": _operation("listIssues", "All issues, or those of a project", "Issues", asking.LISTING, (400,))
+                "get": _operation(
+                    "listIssues", "All issues, or those of a project", _ref(Issues), params.ListParams, (400,)
+                )
             },
             "/api/issues/{slug}/{number}": {
-                "get": _operation("showIssue", "The whole of an issue", "Issue", asking.ISSUES, (400, 404)),
+                "get": _operation("showIssue", "One whole issue", _ref(Issue), params.IssueParams, (400, 404)),
                 "parameters": [
-                    {"name": "slug", "in": "path", "required": True, "schema": {**_TEXT, "minLength": 1}},
-                    {"name": "number", "in": "path", "required": True, "schema": _LINE},
+                    {"name": "slug", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}},
+                    {"name": "number", "in": "path", "required": True, "schema": number},
                 ],
             },
-            "/api/projects": {"get": _operation("listProjects", "What the base knows about", "Projects", {}, (400,))},
-            "/healthz": {"get": _operation("health", "Is the server there, and what does it serve?", "Health", {})},
+            "/api/projects": {
+                "get": _operation(
+                    "listProjects",
+                    "The projects that the base has issues of",
+                    {"type": "array", "items": _ref(Project)},
+                    params.NoParams,
+                    (400,),
+                )
+            },
+            "/healthz": {
+                "get": _operation("health", "Is the server up, and what does it serve?", _ref(Health), params.NoParams)
+            },
         },
         "components": {
-            "schemas": _SCHEMAS,
+            "schemas": schemas["$defs"],
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "Only if the server was given one."}
             },
@@ -160,25 +201,42 @@ def contract(version: str) -> Json:
     }
 
 
-def _operation(name: str, summary: str, answer: str, table: asking.Table, errors: tuple[int, ...] = ()) -> Json:
-    def content(schema: str) -> Json:
-        return {"application/json": {"schema": _ref(schema)}}
+_REF = "#/components/schemas/{model}"
 
-    parameters = [
-        {
-            "name": parameter,
-            "in": "query",
-            "required": parameter == "q",
-            **{key: value for key, value in schema.items() if key == "description"},
-            "schema": {key: value for key, value in schema.items() if key != "description"},
-        }
-        for parameter, schema in table.items()
-    ]
-    failures = {str(status): {"description": _ERRORS[status], "content": content("Error")} for status in errors}
+
+def _ref(model: type[BaseModel]) -> Json:
+    return {"$ref": _REF.format(model=model.__name__)}
+
+
+def _json(schema: Json) -> Json:
+    return {"application/json": {"schema": schema}}
+
+
+def _operation(
+    name: str, summary: str, answer: Json, model: type[params.NoParams], errors: tuple[int, ...] = ()
+) -> Json:
+    failures = {
+        str(status): {"description": _ERRORS[status], "content": _json(_ref(Error))} for status in (*errors, *_ANYWHERE)
+    }
     return {
         "operationId": name,
         "summary": summary,
-        **({"parameters": parameters} if parameters else {}),
-        "responses": {"200": {"description": "OK", "content": content(answer)}, **failures}
-        | {str(status): {"description": _ERRORS[status], "content": content("Error")} for status in _ANYWHERE},
+        "parameters": _parameters(model),
+        "responses": {"200": {"description": "OK", "content": _json(answer)}, **failures},
     }
+
+
+def _parameters(model: type[params.NoParams]) -> list[Json]:
+    """The fields of a model as parameters of a query string, which knows no null."""
+    schema = model.model_json_schema()
+    found = []
+    for name, field in schema["properties"].items():
+        kind = {key: value for key, value in field.items() if key not in ("anyOf", "description", "title")}
+        kind |= field.get("anyOf", [{}])[0]
+        if kind.get("default", "") is None:
+            del kind["default"]
+        required = name in schema.get("required", ())
+        found.append(
+            {"name": name, "in": "query", "required": required, "description": field["description"], "schema": kind}
+        )
+    return found
