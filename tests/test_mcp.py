@@ -159,13 +159,35 @@ def test_errors_are_answers_of_the_tool(index: Path) -> None:
     talk(make_server(index), use)
 
 
-def test_a_base_that_is_not_there_is_said_when_it_is_asked(tmp_path: Path) -> None:
-    async def use(client: Client) -> Any:
-        said = await refusal(client, "search_issues", query="nan loss")
-        assert "nowhere" in said
-        assert "kb build" in said
+def test_a_missing_index_is_reported_and_tried_again(tmp_path: Path, write: Any) -> None:
+    folder = write({"en/a.md": article("flux is 0")})
 
-    talk(make_server(tmp_path / "nowhere"), use)
+    async def use(client: Client) -> Any:
+        for _ in range(2):
+            said = await refusal(client, "search_issues", query="nan loss")
+            assert "nowhere" in said
+            assert "kb build" in said
+        KnowledgeBase.build(folder, tmp_path / "nowhere")
+        return (await call(client, "list_projects"))["issues"]
+
+    assert talk(make_server(tmp_path / "nowhere"), use) == 1
+
+
+def test_an_index_that_vanishes_keeps_answering(
+    tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    KnowledgeBase.build(write({"en/a.md": article("flux is 0")}), tmp_path / "index")
+    monkeypatch.setattr("kb.index.follow.LOOK_EVERY_S", 0.0)
+
+    async def use(client: Client) -> Any:
+        assert await call(client, "list_projects")
+        (tmp_path / "index").rename(tmp_path / "elsewhere")
+        for _ in range(2):
+            assert (await call(client, "search_issues", query="RuntimeError: flux is 0"))["results"]
+            assert (await call(client, "list_projects"))["issues"] == 1
+
+    talk(make_server(tmp_path / "index"), use)
+    assert caplog.text.count("the index has gone") == 1
 
 
 def test_what_an_article_says_stays_in_its_field(tmp_path: Path, write: Any) -> None:
@@ -186,7 +208,8 @@ def test_what_an_article_says_stays_in_its_field(tmp_path: Path, write: Any) -> 
     assert len(issue["fix"]) < 8100
 
 
-def test_a_new_build_is_answered_from(tmp_path: Path, write: Any) -> None:
+def test_a_new_build_is_answered_from(tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kb.index.follow.LOOK_EVERY_S", 0.0)
     folder = write({"en/a.md": article("flux is 0")})
     KnowledgeBase.build(folder, tmp_path / "index")
 

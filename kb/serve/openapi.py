@@ -1,25 +1,24 @@
 """The contract of the API: OpenAPI 3.1, made from the models that check requests and from the shapes of the answers.
 
-The answers are not validated when they are sent. A test compares them with these shapes.
+Answers are not validated when they are sent. A test compares them with these shapes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic.json_schema import models_json_schema
 
-from kb.records import Lang
+from kb.records import IssueRecord, Lang
 from kb.serve import params
 from kb.serve.nodes import TAGS
 
 __all__ = ["contract"]
 
 Json = dict[str, Any]
-
 Line = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class _Shape(BaseModel):
@@ -28,24 +27,23 @@ class _Shape(BaseModel):
 
 class Element(_Shape):
     tag: Annotated[str, Field(json_schema_extra={"enum": list(TAGS)})]
-    children: list[Node]
+    children: list[str | Element]
     href: str | None = None
     lang: str | None = None
     start: Annotated[int, Field(ge=0)] | None = None
 
 
-Node = str | Element
-
-
 class Tree(_Shape):
-    symptom: list[Node]
-    cause: list[Node]
-    fix: list[Node]
+    symptom: list[str | Element]
+    cause: list[str | Element]
+    fix: list[str | Element]
 
 
-class _Content(_Shape):
-    """What a record says, in one language."""
+OptionalTree = Annotated[Tree | None, Field(description="Only with render=tree.")]
 
+
+class Result(_Shape):
+    rank: Line
     issue: str
     lang: Lang
     project: str | None
@@ -57,19 +55,15 @@ class _Content(_Shape):
     versions: list[str]
     tags: list[str]
     sources: list[str]
-    tree: Annotated[Tree | None, Field(description="Only with render=tree.")] = None
-
-
-class Result(_Content):
-    rank: Line
     base: Annotated[str, Field(description="The base it comes from: bundled, or the path of another.")]
     path: str
     lines: Annotated[list[Line], Field(min_length=2, max_length=2)]
     score: float
-    confidence: Share
+    confidence: Annotated[float, Field(ge=0, le=1)]
     similarity: float
     idf_coverage: float
     matched: list[str]
+    tree: OptionalTree = None
 
 
 class Answer(_Shape):
@@ -81,16 +75,12 @@ class Answer(_Shape):
     results: list[Result]
 
 
-class Source(_Shape):
-    path: str
-    first_line: Line
-    last_line: Line
+@dataclass(frozen=True)
+class Translation(IssueRecord):
+    """One issue in one language."""
 
-
-class Translation(_Content):
-    id: str
-    aliases: Annotated[list[str], Field(description="Other phrasings, by people who have no error line.")]
-    source: Source
+    __pydantic_config__ = ConfigDict(extra="forbid")
+    tree: OptionalTree = None
 
 
 class Issue(_Shape):
@@ -117,6 +107,10 @@ class Project(_Shape):
     issues: Line
 
 
+class Projects(RootModel[list[Project]]):
+    pass
+
+
 class Health(_Shape):
     status: Literal["ok"]
     version: str
@@ -128,6 +122,7 @@ class Error(_Shape):
     hint: str | None
 
 
+_SHAPES = (Answer, Issue, Issues, Projects, Health, Error, params.SearchBody)
 _ERRORS = {
     400: "The question or a parameter cannot be used.",
     401: "The server wants a token.",
@@ -142,14 +137,12 @@ _ERRORS = {
     503: "Too busy, stopping, or the encoder is not available.",
 }
 _ANYWHERE = (401, 403, 421, 431, 500, 503)
+_SEARCH = "Find the known issue for an error line, a log or a description"
 
 
 def contract(version: str) -> Json:
     """The OpenAPI document for this version of kb."""
-    shapes = (Answer, Issue, Issues, Project, Health, Error, params.SearchBody)
-    _, schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)
-    search = "Find the known issue for an error line, a log or a description"
-    number = TypeAdapter(Line).json_schema()
+    _, schemas = models_json_schema([(shape, "validation") for shape in _SHAPES], ref_template=_REF)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -160,36 +153,24 @@ def contract(version: str) -> Json:
         },
         "paths": {
             "/api/search": {
-                "get": _operation("ask", search, _ref(Answer), params.SearchParams, (400,)),
-                "post": {
-                    **_operation("askLong", search, _ref(Answer), params.NoParams, (400, 408, 413, 415)),
-                    "requestBody": {"required": True, "content": _json(_ref(params.SearchBody))},
-                },
+                "get": _operation("ask", _SEARCH, Answer, params.SearchParams, 400),
+                "post": _operation("askLong", _SEARCH, Answer, params.NoParams, 400, 408, 413, 415)
+                | {"requestBody": {"required": True, "content": _content(params.SearchBody)}},
             },
             "/api/issues": {
-                "get": _operation(
-                    "listIssues", "All issues, or those of a project", _ref(Issues), params.ListParams, (400,)
-                )
+                "get": _operation("listIssues", "All issues, or those of a project", Issues, params.ListParams, 400)
             },
             "/api/issues/{slug}/{number}": {
-                "get": _operation("showIssue", "One whole issue", _ref(Issue), params.IssueParams, (400, 404)),
+                "get": _operation("showIssue", "One whole issue", Issue, params.IssueParams, 400, 404),
                 "parameters": [
-                    {"name": "slug", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}},
-                    {"name": "number", "in": "path", "required": True, "schema": number},
+                    _parameter("path", "slug", {"type": "string", "minLength": 1}, required=True),
+                    _parameter("path", "number", {"type": "integer", "minimum": 1}, required=True),
                 ],
             },
             "/api/projects": {
-                "get": _operation(
-                    "listProjects",
-                    "The projects that the base has issues of",
-                    {"type": "array", "items": _ref(Project)},
-                    params.NoParams,
-                    (400,),
-                )
+                "get": _operation("listProjects", "The projects of the base", Projects, params.NoParams, 400)
             },
-            "/healthz": {
-                "get": _operation("health", "Is the server up, and what does it serve?", _ref(Health), params.NoParams)
-            },
+            "/healthz": {"get": _operation("health", "Is the server up, and what does it serve?", Health)},
         },
         "components": {
             "schemas": schemas["$defs"],
@@ -204,39 +185,30 @@ def contract(version: str) -> Json:
 _REF = "#/components/schemas/{model}"
 
 
-def _ref(model: type[BaseModel]) -> Json:
-    return {"$ref": _REF.format(model=model.__name__)}
-
-
-def _json(schema: Json) -> Json:
-    return {"application/json": {"schema": schema}}
+def _content(model: type[BaseModel]) -> Json:
+    return {"application/json": {"schema": {"$ref": _REF.format(model=model.__name__)}}}
 
 
 def _operation(
-    name: str, summary: str, answer: Json, model: type[params.NoParams], errors: tuple[int, ...] = ()
+    name: str, summary: str, answer: type[BaseModel], model: type[params.NoParams] = params.NoParams, *errors: int
 ) -> Json:
-    failures = {
-        str(status): {"description": _ERRORS[status], "content": _json(_ref(Error))} for status in (*errors, *_ANYWHERE)
-    }
+    schema = model.model_json_schema()
+    fields = schema["properties"].items()
+    responses = {"200": {"description": "OK", "content": _content(answer)}}
+    for status in (*errors, *_ANYWHERE):
+        responses[str(status)] = {"description": _ERRORS[status], "content": _content(Error)}
     return {
         "operationId": name,
         "summary": summary,
-        "parameters": _parameters(model),
-        "responses": {"200": {"description": "OK", "content": _json(answer)}, **failures},
+        "parameters": [_parameter("query", key, field, key in schema.get("required", ())) for key, field in fields],
+        "responses": responses,
     }
 
 
-def _parameters(model: type[params.NoParams]) -> list[Json]:
-    """The fields of a model as parameters of a query string, which knows no null."""
-    schema = model.model_json_schema()
-    found = []
-    for name, field in schema["properties"].items():
-        kind = {key: value for key, value in field.items() if key not in ("anyOf", "description", "title")}
-        kind |= field.get("anyOf", [{}])[0]
-        if kind.get("default", "") is None:
-            del kind["default"]
-        required = name in schema.get("required", ())
-        found.append(
-            {"name": name, "in": "query", "required": required, "description": field["description"], "schema": kind}
-        )
-    return found
+def _parameter(place: str, name: str, field: Json, required: bool) -> Json:
+    """A parameter of a path or a query string, which knows no null."""
+    schema = {**field, **field.get("anyOf", [{}])[0]}
+    described = {"description": schema.pop("description")} if "description" in schema else {}
+    for key in ("anyOf", "title") if schema.get("default", "") is not None else ("anyOf", "title", "default"):
+        schema.pop(key, None)
+    return {"name": name, "in": place, "required": required, **described, "schema": schema}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -50,10 +49,12 @@ Render = Annotated[
 
 
 class SearchOptions(NoParams):
-    k: Annotated[int, Field(ge=1, le=MAX_K, description="How many issues to list.")] = 5
+    k: Annotated[int, Field(ge=1, le=MAX_K, description=f"How many issues to list, 1 to {MAX_K}.")] = 5
     lang: Annotated[Lang | None, Field(description="Search and show articles in this language only.")] = None
     project: Annotated[Name | None, Field(description="Search this project or tag only, in any letter case.")] = None
-    min_confidence: Annotated[float, Field(ge=0, le=1, description="Answer from this confidence on.")] = ANSWER_AT
+    min_confidence: Annotated[float, Field(ge=0, le=1, description="Answer from this confidence on (0 to 1).")] = (
+        ANSWER_AT
+    )
     render: Render = None
 
 
@@ -113,7 +114,7 @@ def _number(text: str) -> float:
 
 
 def _explained(error: ValidationError, model: type[NoParams]) -> QueryError:
-    """The first thing that is wrong, in our words: pydantic's speak of Python, and some repeat the input."""
+    """The first thing that is wrong. The text never repeats what the client sent, but for the name of a parameter."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -121,23 +122,9 @@ def _explained(error: ValidationError, model: type[NoParams]) -> QueryError:
         return QueryError(f"there is no parameter {_short(name)}", hint=hint)
     if first["type"] == "missing":
         return QueryError("there is no question", hint=f"{name} is the error line, the log or the description")
-    return QueryError(f"{name} must be {_allowed(model)[name]}")
-
-
-@cache
-def _allowed(model: type[NoParams]) -> dict[str, str]:
-    """What each parameter can be, in words, from its JSON schema."""
-    return {name: _in_words(schema) for name, schema in model.model_json_schema()["properties"].items()}
-
-
-def _in_words(schema: dict[str, Any]) -> str:
-    schema = schema.get("anyOf", [schema])[0]  # the other one is null
-    if schema["type"] != "string":
-        kind = "an integer" if schema["type"] == "integer" else "a number"
-        return f"{kind} from {schema['minimum']} to {schema['maximum']}"
-    if "const" in schema:
-        return str(schema["const"])
-    return " or ".join(schema["enum"]) if "enum" in schema else "a text that is not empty"
+    problem = first["msg"].replace("Input should", "must").replace("String should", "must")
+    problem = problem if problem.startswith("must") else f"cannot be read: {problem}"
+    return QueryError(f"{name} {problem}", hint=model.model_fields[name].description)
 
 
 def _short(name: str) -> str:
