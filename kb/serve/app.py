@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -18,7 +19,7 @@ from starlette.routing import Route
 import kb
 from kb.errors import IndexMissing, KbError, QueryError
 from kb.records import IssueRecord
-from kb.serve import nodes, openapi, page, params
+from kb.serve import nodes, page, params
 from kb.serve.guards import App, Refusal, RequestGuard, Rules
 from kb.serve.metrics import CONTENT_TYPE, Metrics
 
@@ -48,7 +49,6 @@ class _Handlers:
         self._base = base
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(_THREADS, "kb-search")
-        self._contract = json.dumps(openapi.contract(kb.__version__), ensure_ascii=False).encode("utf-8")
         routes: dict[str, dict[str, Handler]] = {
             "/api/search": {"GET": self.search, "POST": self.search},
             "/api/issues": {"GET": self.issues},
@@ -142,7 +142,7 @@ class _Handlers:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE, headers=_NOT_KEPT)
 
     async def contract(self, request: Request) -> Response:
-        return _json(self._contract)
+        return _json(_contract())
 
 
 _NOT_KEPT = {"cache-control": "no-store"}
@@ -150,6 +150,13 @@ _NOT_KEPT = {"cache-control": "no-store"}
 
 def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(body, status, {**_NOT_KEPT, **(headers or {})}, media_type="application/json")
+
+
+@cache
+def _contract() -> bytes:
+    from kb.serve import openapi  # at first use: to build its models takes 50 ms
+
+    return _dumped(openapi.contract(kb.__version__))
 
 
 def _dumped(value: Any) -> bytes:
