@@ -6,8 +6,9 @@ snapshot when one is published, and passes questions to `kb.search` and logs to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -26,7 +27,25 @@ if TYPE_CHECKING:
     from kb.index.build import BuildReport, Progress
     from kb.scan import Scanner, ScanReport
 
-__all__ = ["MAX_K", "KnowledgeBase"]
+__all__ = ["MAX_K", "Catalogue", "KnowledgeBase"]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All issues of one snapshot of the index."""
+
+    snapshot: str
+    issues: Mapping[str, Sequence[IssueRecord]]
+    """the translations of each issue, by its id (`slug#n`) in lower case; both in the index's order"""
+    projects: Sequence[tuple[str, int]]
+    """every project with the number of its issues; most first, then by name"""
+
+    def near(self, issue: str, cutoff: float = 0.6) -> list[str]:
+        """Up to three ids that are spelled like `issue`, nearest first; `cutoff` is `difflib`'s ratio, 0 to 1."""
+        from difflib import get_close_matches
+
+        keys = get_close_matches(issue.casefold(), self.issues, n=3, cutoff=cutoff) if len(issue) < 200 else []
+        return [self.issues[key][0].issue for key in keys]
 
 
 class KnowledgeBase:
@@ -46,6 +65,7 @@ class KnowledgeBase:
         """how answers name this base: "bundled", or the absolute path of its articles or index"""
         self._opened = Searcher(store, encoder, base=self.name)
         self._follower: Follower[Searcher] | None = None
+        self._catalogue: tuple[Searcher, Catalogue] | None = None
         self._scanners: dict[str | None, Scanner] = {}
 
     @classmethod
@@ -127,26 +147,30 @@ class KnowledgeBase:
         """Every issue in each of its languages, in the index's order."""
         return self.searcher.records()
 
-    def projects(self) -> list[tuple[str, int]]:
-        """Every project with how many issues it has; most first, then by name."""
-        from collections import Counter
+    def catalogue(self) -> Catalogue:
+        """The issues of the newest snapshot; read once for each snapshot, then kept."""
+        searcher, kept = self.searcher, self._catalogue
+        if kept is None or kept[0] is not searcher:
+            kept = self._catalogue = searcher, _catalogue_of(searcher)
+        return kept[1]
 
-        counts = Counter(project for project, _ in {(r.project, r.issue) for r in self.records() if r.project})
-        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold()))
+    def projects(self) -> list[tuple[str, int]]:
+        """Every project with the number of its issues; most first, then by name."""
+        return list(self.catalogue().projects)
 
     def show(self, issue: str) -> list[IssueRecord]:
         """All translations of `issue` (`slug#n`, `slug#n/lang`, or a slug for all its issues), in the index's order.
 
         Raises IndexMissing for an id that is not in the index. Ids are looked up, never used as paths.
         """
-        records = self.records()
+        catalogue = self.catalogue()
         wanted = issue.strip().casefold()
-        found = [r for r in records if wanted in (r.id.casefold(), r.issue.casefold())]
+        found = list(catalogue.issues.get(wanted, ()))
+        records = [record for translations in catalogue.issues.values() for record in translations]
+        found = found or [r for r in records if r.id.casefold() == wanted]
         found = found or [r for r in records if r.issue.casefold().rpartition("#")[0] == wanted]
         if not found:
-            from difflib import get_close_matches
-
-            near = get_close_matches(wanted, sorted({r.issue for r in records}), n=3, cutoff=0.4)
+            near = catalogue.near(wanted, cutoff=0.4)
             hint = f"did you mean {', '.join(near)}?" if near else "`kb search` finds ids"
             raise IndexMissing(f"there is no issue {issue!r} in this base", hint=hint)
         return found
@@ -186,6 +210,17 @@ class KnowledgeBase:
         warned of. The whole log is judged by one snapshot."""
         pieces = [lines] if isinstance(lines, str | bytes) else lines
         return self.scanner().scan(map(_bytes_of, pieces), lang=lang, warnings=warnings)
+
+
+def _catalogue_of(searcher: Searcher) -> Catalogue:
+    from collections import Counter
+
+    issues = dict[str, list[IssueRecord]]()
+    for record in searcher.records():
+        issues.setdefault(record.issue.casefold(), []).append(record)
+    counts = Counter(project for records in issues.values() for project in {r.project for r in records if r.project})
+    projects = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold()))
+    return Catalogue(searcher.snapshot, issues, projects)
 
 
 def _bytes_of(line: str | bytes) -> bytes:

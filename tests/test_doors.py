@@ -49,8 +49,6 @@ def by_mcp(index: Path, question: str) -> Answer:
 
 
 def by_http(index: Path, question: str) -> Answer:
-    for module in ("starlette", "uvicorn", "httpx2"):
-        pytest.importorskip(module, reason='needs the extra: pip install -e ".[serve,dev]"')
     from starlette.testclient import TestClient
 
     from kb.serve import create_app

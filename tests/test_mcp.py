@@ -27,7 +27,8 @@ pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
 
 from mcp import Client, StdioServerParameters, stdio_client
 
-from kb.serve.mcp import _mended, make_server
+from kb.serve.mcp import make_server
+from kb.serve.params import replace_lone_surrogates
 
 ROOT = Path(__file__).parents[1]
 BRIEF = {"issue", "lang", "project", "title", "symptom", "cause", "fix", "errors", "versions", "sources"}
@@ -131,8 +132,8 @@ def test_what_is_not_known_comes_without_a_remedy(index: Path) -> None:
             ("ms-swift-ovis2-grpo#1", "en"),
             ("ms-swift-ovis2-grpo#2", "en"),
         ]
-        (telling,) = (await call(client, "get_issue", issue="ms-swift-ovis2-grpo#2/zh"))["issues"]
-        assert telling["lang"] == "zh"
+        (translation,) = (await call(client, "get_issue", issue="ms-swift-ovis2-grpo#2/zh"))["issues"]
+        assert translation["lang"] == "zh"
         listed = await call(client, "list_projects")
         assert listed["issues"] >= 100
         return [(one["project"], one["issues"]) for one in listed["projects"]]
@@ -158,13 +159,35 @@ def test_errors_are_answers_of_the_tool(index: Path) -> None:
     talk(make_server(index), use)
 
 
-def test_a_base_that_is_not_there_is_said_when_it_is_asked(tmp_path: Path) -> None:
-    async def use(client: Client) -> Any:
-        said = await refusal(client, "search_issues", query="nan loss")
-        assert "nowhere" in said
-        assert "kb build" in said
+def test_a_missing_index_is_reported_and_tried_again(tmp_path: Path, write: Any) -> None:
+    folder = write({"en/a.md": article("flux is 0")})
 
-    talk(make_server(tmp_path / "nowhere"), use)
+    async def use(client: Client) -> Any:
+        for _ in range(2):
+            said = await refusal(client, "search_issues", query="nan loss")
+            assert "nowhere" in said
+            assert "kb build" in said
+        KnowledgeBase.build(folder, tmp_path / "nowhere")
+        return (await call(client, "list_projects"))["issues"]
+
+    assert talk(make_server(tmp_path / "nowhere"), use) == 1
+
+
+def test_an_index_that_vanishes_keeps_answering(
+    tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    KnowledgeBase.build(write({"en/a.md": article("flux is 0")}), tmp_path / "index")
+    monkeypatch.setattr("kb.index.follow.LOOK_EVERY_S", 0.0)
+
+    async def use(client: Client) -> Any:
+        assert await call(client, "list_projects")
+        (tmp_path / "index").rename(tmp_path / "elsewhere")
+        for _ in range(2):
+            assert (await call(client, "search_issues", query="RuntimeError: flux is 0"))["results"]
+            assert (await call(client, "list_projects"))["issues"] == 1
+
+    talk(make_server(tmp_path / "index"), use)
+    assert caplog.text.count("the index has gone") == 1
 
 
 def test_what_an_article_says_stays_in_its_field(tmp_path: Path, write: Any) -> None:
@@ -185,7 +208,8 @@ def test_what_an_article_says_stays_in_its_field(tmp_path: Path, write: Any) -> 
     assert len(issue["fix"]) < 8100
 
 
-def test_a_new_build_is_answered_from(tmp_path: Path, write: Any) -> None:
+def test_a_new_build_is_answered_from(tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kb.index.follow.LOOK_EVERY_S", 0.0)
     folder = write({"en/a.md": article("flux is 0")})
     KnowledgeBase.build(folder, tmp_path / "index")
 
@@ -214,7 +238,7 @@ def test_an_article_that_is_cut_says_so(tmp_path: Path, write: Any) -> None:
 def test_only_halves_of_surrogate_pairs_are_replaced() -> None:
     for text in ("\ud83d\ude00 a", "\\ud800", "\\\\ud83d", 'x"\\n\n', "\ud83d\ud83d\ude00\udc00"):
         wanted = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        assert json.loads(_mended(json.dumps(text).encode())) == wanted
+        assert json.loads(replace_lone_surrogates(json.dumps(text).encode())) == wanted
 
 
 @contextmanager

@@ -152,7 +152,7 @@ def test_languages(visit: OpenPage, address: str) -> None:
     expect(first.locator(".fix h3")).to_have_text("解决方案")
     first.locator(".links button").click()
     expect(first.locator(".body")).to_have_attribute("lang", "zh-Hans")
-    page.select_option("#told", "zh")
+    page.select_option("#result-language", "zh")
     expect(page.locator(".hit h2").first).to_contain_text(re.compile("[\u4e00-\u9fff]"))
     page.click("#language")
     assert page.get_attribute("html", "lang") == "en"
@@ -167,7 +167,7 @@ def test_places_have_addresses(visit: OpenPage, address: str) -> None:
     expect(page.locator(".body h3")).to_have_text(["Symptom", "Cause", "Fix", "Asked as"])
     page.click("#to-browse")
     expect(page.locator(".titles li").nth(100)).to_be_attached()
-    page.click(".shelf .tag >> text=DeepSpeed")
+    page.click(".projects .tag >> text=DeepSpeed")
     expect(page.locator("#view > h1")).to_contain_text("DeepSpeed")
     page.keyboard.press("j")
     page.keyboard.press("Enter")

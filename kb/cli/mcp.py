@@ -1,4 +1,4 @@
-"""Here is an agent that wants to ask; `mcp` serves it the base over the Model Context Protocol."""
+"""`kb mcp`: the base for coding agents, over the Model Context Protocol."""
 
 from __future__ import annotations
 

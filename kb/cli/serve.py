@@ -1,4 +1,4 @@
-"""Here is `kb serve`: the base over HTTP, for programs and for a browser."""
+"""`kb serve`: the base over HTTP, for programs and for a browser."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
             f"others can reach {host}, so a token is needed: --token, or better $KB_TOKEN\n"
             f"    export KB_TOKEN=$(python3 -c 'import secrets; print(secrets.token_urlsafe(24))')"
         )
-    # The products of a question are small: BLAS's threads gain nothing there, and on a busy machine a question takes
-    # three times as long when they wait for each other. numpy reads this when it is imported.
+    # One question multiplies small matrices: threads of BLAS gain nothing, and on a busy machine they wait for each
+    # other, which makes a question three times as slow. numpy reads these variables when it is imported.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     try:
@@ -78,7 +78,9 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
             listen(create_app(base, rules), "127.0.0.1" if host == "localhost" else host, port, ready=ready)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise click.BadParameter(f"{host}:{port} cannot be had: {reason}", param_hint="--host/--port") from None
+            raise click.BadParameter(
+                f"{host}:{port} cannot be listened on: {reason}", param_hint="--host/--port"
+            ) from None
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,16 +1,34 @@
-"""Here is an open base; give me a web server for it: a JSON API for programs and a page for people.
+"""The base over HTTP (a JSON API for programs, a page for people) and over the Model Context Protocol.
 
-app        routes, and what each answers          guards     who may ask, how much, how long
-asking     parameters of a request, checked       listen     the socket, slow clients, the loop
-catalogue  issues by id and by project            metrics    figures for Prometheus
-nodes      markdown as a tree that is safe        openapi    the contract, from the same tables
-page       the page's files
+In: an open `KnowledgeBase` and `Rules` that say who may ask. Out: `create_app` gives an ASGI application, and `serve`
+runs it on a socket until it is told to stop. `kb mcp` uses `kb.serve.mcp`.
+
+app       the routes, and what each one answers         guards   who may ask, how much, how long: a threat model
+params    parameters and bodies of requests, checked    listen   the socket, slow clients, how it stops
+openapi   the contract: shapes of all answers           metrics  counts and times for Prometheus
+nodes     markdown as a tree that a page can show       page     HTML, CSS and JavaScript of the page
+mcp       the three tools for coding agents             skill    SKILL.md, which teaches an agent to ask
+
+The names below are imported at first use: `kb.serve.mcp` needs neither starlette nor prometheus_client for itself, and
+an application can be tested without uvicorn.
 """
 
 from __future__ import annotations
 
-from kb.serve.app import create_app
-from kb.serve.guards import Rules
-from kb.serve.listen import serve
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kb.serve.app import create_app as create_app
+    from kb.serve.guards import Rules as Rules
+    from kb.serve.listen import serve as serve
 
 __all__ = ["Rules", "create_app", "serve"]
+
+_MODULES = {"Rules": "kb.serve.guards", "create_app": "kb.serve.app", "serve": "kb.serve.listen"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

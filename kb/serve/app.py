@@ -1,4 +1,4 @@
-"""Here is an open base; give me the application that answers for it: ASGI, to be run by `listen` or by a test."""
+"""The routes of the server as an ASGI application around an open base, to be run by `listen` or by a test."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -18,9 +19,8 @@ from starlette.routing import Route
 import kb
 from kb.errors import IndexMissing, KbError, QueryError
 from kb.records import IssueRecord
-from kb.serve import asking, nodes, openapi, page
-from kb.serve.catalogue import Catalogue
-from kb.serve.guards import App, Guard, Refusal, Rules
+from kb.serve import nodes, page, params
+from kb.serve.guards import App, Refusal, RequestGuard, Rules
 from kb.serve.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
@@ -30,27 +30,25 @@ __all__ = ["create_app"]
 
 Handler = Callable[[Request], Awaitable[Response]]
 
-# A short question takes a few milliseconds, and a thread would cost it one more; a log may take a hundred, during
-# which the others are not to wait.
+# A short question takes a few milliseconds, and a thread would add one more. A log may take a hundred, and other
+# requests must not wait for it.
 _INLINE_CHARS = 4000
 _THREADS = 2
 
 
-def create_app(base: KnowledgeBase, rules: Rules | None = None) -> Guard:
-    """The guarded application. `rules` says who may ask; by default, whoever sits at this machine."""
-    metrics = Metrics()
-    return Guard(_Answers(base, metrics).app, rules or Rules(), metrics.request, bodies=["/api/search"])
+def create_app(base: KnowledgeBase, rules: Rules | None = None) -> RequestGuard:
+    """The guarded application. `rules` says who may ask; by default, only this machine."""
+    metrics = Metrics(base)
+    return RequestGuard(_Handlers(base, metrics).app, rules or Rules(), metrics.count_request, bodies=["/api/search"])
 
 
-class _Answers:
+class _Handlers:
     """The handlers, and what they share."""
 
     def __init__(self, base: KnowledgeBase, metrics: Metrics) -> None:
         self._base = base
-        self._catalogue = Catalogue(base)
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(_THREADS, "kb-search")
-        self._contract = json.dumps(openapi.contract(kb.__version__), ensure_ascii=False).encode("utf-8")
         routes: dict[str, dict[str, Handler]] = {
             "/api/search": {"GET": self.search, "POST": self.search},
             "/api/issues": {"GET": self.issues},
@@ -84,67 +82,67 @@ class _Answers:
         return Route(path, answer, methods=[*handlers, "OPTIONS"])
 
     async def search(self, request: Request) -> Response:
+        options: params.SearchOptions
         if request.method == "POST":
             if request.headers.get("content-type", "").partition(";")[0].strip().casefold() != "application/json":
                 raise Refusal(415, "the body must be application/json", '{"query": "the error message"}')
-            asked = asking.from_json(await request.body(), {"query": asking.QUESTION, **asking.SEARCH})
-            name = "query"
+            options = body = params.from_json(await request.body(), params.SearchBody)
+            text = body.query
         else:
-            asked = asking.from_pairs(request.query_params.multi_items(), {"q": asking.QUESTION, **asking.SEARCH})
-            name = "q"
-        if name not in asked:
-            raise QueryError("there is no question", hint=f"{name} is the error line, the log or the description")
-        text = asked.pop(name)
+            options = pairs = params.from_pairs(request.query_params.multi_items(), params.SearchParams)
+            text = pairs.q
         if len(text) <= _INLINE_CHARS:
-            return _json(self._found(text, **asked))
-        loop = asyncio.get_running_loop()
-        return _json(await loop.run_in_executor(self._threads, lambda: self._found(text, **asked)))
+            return _json(self._answer(text, options))
+        return _json(await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, text, options))
 
-    def _found(self, text: str, *, render: str | None = None, **asked: Any) -> bytes:
-        result = self._base.search(text, **asked)
-        self._metrics.answer(result.answered)
+    def _answer(self, text: str, options: params.SearchOptions) -> bytes:
+        result = self._base.search(
+            text, k=options.k, lang=options.lang, project=options.project, min_confidence=options.min_confidence
+        )
+        self._metrics.count_answer(result.answered)
         answer = result.as_dict()
-        if render:
+        if options.render:
             for one, hit in zip(answer["results"], result.hits, strict=True):
                 one["tree"] = _tree(hit.record)
         return _dumped(answer)
 
     async def issue(self, request: Request) -> Response:
-        asked = asking.from_pairs(request.query_params.multi_items(), asking.ISSUES)
-        shelf = self._catalogue.now()
+        given = params.from_pairs(request.query_params.multi_items(), params.IssueParams)
+        catalogue = self._base.catalogue()
         issue = f"{request.path_params['slug']}#{request.path_params['number']}"
-        told = [r for r in shelf.tellings.get(issue.casefold(), ()) if asked.get("lang", r.lang) == r.lang]
-        if not told:
-            near = shelf.near(issue)
+        records = [r for r in catalogue.issues.get(issue.casefold(), ()) if given.lang in (None, r.lang)]
+        if not records:
+            near = catalogue.near(issue)
             raise Refusal(404, "there is no such issue in this base", f"near it: {', '.join(near)}" if near else None)
-        tellings = [{**r.as_dict(), **({"tree": _tree(r)} if asked.get("render") else {})} for r in told]
-        return _json(_dumped({"issue": told[0].issue, "snapshot": shelf.snapshot, "tellings": tellings}))
+        translations = [{**r.as_dict(), **({"tree": _tree(r)} if given.render else {})} for r in records]
+        return _json(_dumped({"issue": records[0].issue, "snapshot": catalogue.snapshot, "translations": translations}))
 
     async def issues(self, request: Request) -> Response:
-        asked = asking.from_pairs(request.query_params.multi_items(), asking.LISTING)
-        shelf = self._catalogue.now()
-        project, lang = asked.get("project", "").casefold(), asked.get("lang", "en")
-        chosen = [next((r for r in told if r.lang == lang), told[0]) for told in shelf.tellings.values()]
+        given = params.from_pairs(request.query_params.multi_items(), params.ListParams)
+        catalogue = self._base.catalogue()
+        project = (given.project or "").casefold()
+        chosen = [
+            next((r for r in records if r.lang == given.lang), records[0]) for records in catalogue.issues.values()
+        ]
         found = [
             {"issue": r.issue, "lang": r.lang, "project": r.project, "title": r.title, "tags": r.tags}
             for r in chosen
             if not project or project == (r.project or "").casefold()
         ]
-        return _json(_dumped({"snapshot": shelf.snapshot, "issues": found}))
+        return _json(_dumped({"snapshot": catalogue.snapshot, "issues": found}))
 
     async def projects(self, request: Request) -> Response:
-        asking.from_pairs(request.query_params.multi_items(), {})
-        projects = self._catalogue.now().projects
-        return _json(_dumped([{"project": project, "issues": count} for project, count in projects]))
+        params.from_pairs(request.query_params.multi_items(), params.NoParams)
+        return _json(_dumped([{"project": project, "issues": count} for project, count in self._base.projects()]))
 
     async def health(self, request: Request) -> Response:
         return _json(_dumped({"status": "ok", "version": kb.__version__, "snapshot": self._base.snapshot}))
 
     async def metrics(self, request: Request) -> Response:
-        return Response(self._metrics.tell(self._base), media_type=CONTENT_TYPE, headers=_NOT_KEPT)
+        return Response(self._metrics.text(), media_type=CONTENT_TYPE, headers=_NOT_KEPT)
 
     async def contract(self, request: Request) -> Response:
-        return _json(self._contract)
+        return _json(_contract())
 
 
 _NOT_KEPT = {"cache-control": "no-store"}
@@ -154,11 +152,15 @@ def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None)
     return Response(body, status, {**_NOT_KEPT, **(headers or {})}, media_type="application/json")
 
 
+@cache
+def _contract() -> bytes:
+    from kb.serve import openapi  # at first use: to build its models takes 50 ms
+
+    return _dumped(openapi.contract(kb.__version__))
+
+
 def _dumped(value: Any) -> bytes:
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-    except UnicodeEncodeError:  # half of a surrogate pair in a question; JSON has an escape for it
-        return json.dumps(value, separators=(",", ":")).encode("ascii")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
 
 
 def _tree(record: IssueRecord) -> dict[str, Any]:
@@ -166,7 +168,7 @@ def _tree(record: IssueRecord) -> dict[str, Any]:
 
 
 def _explained(error: Exception, path: str) -> Response:
-    """The answer for an error: `{"error": ..., "hint": ...}` and the status of its kind. No path of the server's."""
+    """The response for an error: `{"error": ..., "hint": ...}` and the status of its kind. It names no file of ours."""
     headers: dict[str, str] = {}
     if isinstance(error, Refusal):
         status, message, hint = error.status, error.message, error.hint
@@ -176,7 +178,7 @@ def _explained(error: Exception, path: str) -> Response:
         status = 400 if isinstance(error, QueryError) else 404 if unknown else 503
         message, hint = error.message, error.hint
     else:
-        # What was asked may stand in the message of an error, and stays out of the log.
+        # The message may contain the question, and questions are never logged.
         logging.getLogger("kb").error("a mistake in kb: %s at %s", type(error).__name__, path)
         status, message, hint = 500, "this is a mistake in kb, not yours", "please report it"
     return _json(_dumped({"error": message, "hint": hint}), status, headers)

@@ -1,4 +1,4 @@
-"""Here is a request that nobody has looked at yet; let it through, or say why not.
+"""Checks on every request before the application sees it: who may ask, how much, and how long.
 
 A server on loopback is asked not only by its owner: any page that he opens in a browser can send it requests, and by
 rebinding a DNS name of its own to 127.0.0.1 read the answers. Such a page cannot choose the Host, Origin and
@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Seque
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["MAX_BODY_BYTES", "MAX_HEAD_BYTES", "Guard", "Refusal", "Rules", "refuse"]
+__all__ = ["MAX_BODY_BYTES", "MAX_HEAD_BYTES", "Refusal", "RequestGuard", "Rules", "refuse"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -26,16 +26,16 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = Sequence[tuple[bytes, bytes]]
 
-MAX_BODY_BYTES = 2 << 20  # a log of 20,000 lines; of a longer one a search reads the ends anyway
+MAX_BODY_BYTES = 2 << 20  # a log of 20,000 lines; a search reads only the two ends of a longer one
 MAX_HEAD_BYTES = 16 << 10
-MAX_BUSY = 64  # requests answered at a time; more are told to come again, for a queue without end helps nobody
-MAX_COMING = 128  # bodies on their way; of more, the one that has taken longest is given up
-BODY_S = 10.0
+MAX_BUSY = 64  # requests answered at a time; others get 503 at once, because an endless queue helps nobody
+MAX_INCOMING = 128  # bodies being received; one more, and the oldest is dropped
+BODY_S = 10.0  # seconds for a whole body
 
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?)(?::[0-9]{1,5})?")
 _ADDRESS = re.compile(r"\[[0-9a-f:.]+\]|(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_ALWAYS = "/healthz"  # whether the server is there must be told just when it is busy
+_ALWAYS = "/healthz"  # a health check must be answered also when the server is busy
 _NEEDS_TOKEN = re.compile(r"/api(?:/|\Z)|/metrics\Z")
 
 SECURITY_HEADERS = [
@@ -55,6 +55,8 @@ SECURITY_HEADERS = [
 
 
 class Refusal(Exception):
+    """A request that is not answered: the HTTP status, and what the client reads."""
+
     def __init__(
         self, status: int, message: str, hint: str | None = None, headers: Iterable[tuple[str, str]] = ()
     ) -> None:
@@ -70,11 +72,11 @@ _AGAIN = [("retry-after", "1"), ("connection", "close")]
 
 @dataclass(frozen=True)
 class Rules:
-    """Which names the server answers to, and what proves that one may ask."""
+    """Which host names the server answers to, and the token that a client must send, if any."""
 
     names: frozenset[str] = field(default=_LOOPBACK)
-    """host names and addresses in small letters, without port; `*` for any address (an address is no DNS name, so
-    nobody can rebind it)"""
+    """host names and addresses in lower case, without port; `*` for any IP address (nobody can rebind an address, only
+    a DNS name)"""
     token: str | None = None
 
     @classmethod
@@ -88,7 +90,7 @@ class Rules:
         host = _only(headers, b"host")
         if not self.answers_to(host):
             raise Refusal(
-                421, "this server does not answer to that host name", "kb serve --allow-host NAME lets a name in"
+                421, "this server does not answer to that host name", "kb serve --allow-host NAME adds a name"
             )
         origin = _only(headers, b"origin")
         if any(name == b"origin" for name, _ in headers) and not _is_own(origin, host or ""):
@@ -118,48 +120,51 @@ class Rules:
 
 
 def _only(headers: Headers, name: bytes) -> str | None:
-    """The value of a header that is there once; of two, one is a lie."""
+    """The value of a header that is there exactly once: of two, one may be forged."""
     values = [value for key, value in headers if key == name]
     return values[0].decode("latin-1").strip() if len(values) == 1 else None
 
 
 def _is_own(origin: str | None, host: str) -> bool:
-    """Does the origin name this very host and port? The scheme may differ: a proxy may speak TLS."""
+    """Has the origin this very host and port? The scheme may differ: a proxy may speak TLS."""
     scheme, mark, authority = (origin or "").casefold().partition("://")
     return bool(mark) and scheme in ("http", "https") and authority == host.casefold()
 
 
-class Guard:
-    """ASGI around an application: what it passes on has been checked, and its body read within limits. A body is read
-    only where one is taken, from somebody who may ask, and while it comes it is in nobody's way."""
+class RequestGuard:
+    """An ASGI application around another one: it checks each request and reads its body within limits.
+
+    A body is read only where the application takes one, and only from a client that may ask. A request whose body is
+    still coming does not count as busy.
+    """
 
     def __init__(
         self,
         app: App,
         rules: Rules,
-        seen: Callable[[str, int, float], None] = lambda route, status, seconds: None,
+        observe: Callable[[str, int, float], None] = lambda route, status, seconds: None,
         *,
         bodies: Iterable[str] = (),
         max_body: int = MAX_BODY_BYTES,
     ) -> None:
-        """`bodies` are the paths that take one. `seen` is told of every request: its route (`scope["kb.route"]`, or
-        "none"), status and seconds."""
+        """`bodies` are the paths that take a body of up to `max_body` bytes. `observe` is called once for each request,
+        with its route (`scope["kb.route"]`, or "none"), status and seconds."""
         self._app = app
         self._rules = rules
-        self._seen = seen
+        self._observe = observe
         self._bodies = frozenset(bodies)
         self._max_body = max_body
         self._busy = 0
-        self._coming: dict[asyncio.Future[bytes], None] = {}  # in the order in which they began
+        self._incoming: dict[asyncio.Future[bytes], None] = {}  # oldest first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         if scope["type"] != "http":
             return
-        started, status, at_work = time.perf_counter(), 0, False
+        started, status, counted = time.perf_counter(), 0, False
 
-        async def armoured(message: Message) -> None:
+        async def send_secured(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -170,45 +175,45 @@ class Guard:
             _require_short(scope)
             self._rules.check(scope)
             if scope["method"] == "POST" and scope["path"] in self._bodies:
-                receive = _replay(await self._whole(scope["headers"], receive), receive)
+                receive = _replay(await self._read_body(scope["headers"], receive), receive)
             if scope["path"] != _ALWAYS:
                 if self._busy >= MAX_BUSY:
                     raise Refusal(503, "too many requests at a time", "ask again in a second", _AGAIN)
                 self._busy += 1
-                at_work = True
+                counted = True
         except Refusal as refusal:
-            await refuse(refusal, armoured)
+            await refuse(refusal, send_secured)
         else:
-            await self._app(scope, receive, armoured)
+            await self._app(scope, receive, send_secured)
         finally:
-            self._busy -= at_work
-            self._seen(scope.get("kb.route", "none"), status, time.perf_counter() - started)
+            self._busy -= counted
+            self._observe(scope.get("kb.route", "none"), status, time.perf_counter() - started)
 
     def stop(self) -> None:
-        """Waits for no further body."""
-        for body in list(self._coming):
+        """Drops all bodies that are still coming; their clients get 503."""
+        for body in list(self._incoming):
             body.cancel()
 
-    async def _whole(self, headers: Headers, receive: Receive) -> bytes:
-        """The body, whether its length is announced or not."""
+    async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body, with or without a Content-Length. Raises Refusal."""
         announced = _only(headers, b"content-length") or "0"
         if len(announced) > 12 or (announced.isdecimal() and int(announced) > self._max_body):
             raise self._too_long()
-        if len(self._coming) >= MAX_COMING:
-            oldest = next(iter(self._coming))
-            del self._coming[oldest]
+        if len(self._incoming) >= MAX_INCOMING:
+            oldest = next(iter(self._incoming))
+            del self._incoming[oldest]
             oldest.cancel()
         body = asyncio.ensure_future(self._read(receive))
-        self._coming[body] = None
+        self._incoming[body] = None
         try:
             await asyncio.wait({body}, timeout=BODY_S)
             if not body.done():
                 raise Refusal(408, "the body did not come in time", headers=[("connection", "close")])
             if body.cancelled():
-                raise Refusal(503, "the body was not waited for any longer", "ask again in a second", _AGAIN)
+                raise Refusal(503, "the body took too long while the server is busy", "ask again in a second", _AGAIN)
             return body.result()
         finally:
-            self._coming.pop(body, None)
+            self._incoming.pop(body, None)
             body.cancel()
 
     async def _read(self, receive: Receive) -> bytes:
@@ -217,7 +222,7 @@ class Guard:
         while more:
             message = await receive()
             if message["type"] != "http.request":
-                raise Refusal(400, "the body broke off")  # who asked is gone, and the answer goes nowhere
+                raise Refusal(400, "the body broke off")  # the client has gone and gets no answer
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
             more = message.get("more_body", False)
@@ -226,19 +231,19 @@ class Guard:
         return b"".join(pieces)
 
     def _too_long(self) -> Refusal:
-        told = f"the body is longer than {self._max_body >> 20} MiB"
-        return Refusal(413, told, "send the end of the log", [("connection", "close")])
+        message = f"the body is longer than {self._max_body >> 20} MiB"
+        return Refusal(413, message, "send the end of the log", [("connection", "close")])
 
 
 def _require_short(scope: Scope) -> None:
-    """h11 limits only what is not yet complete; a head that comes in one piece may be as long as the piece."""
+    """Raises Refusal for too long a head: h11 limits only one that is not yet complete."""
     size = len(scope["query_string"]) + len(scope["path"]) + sum(len(a) + len(b) for a, b in scope["headers"])
     if size > MAX_HEAD_BYTES:
         raise Refusal(431, "address and headers are too long", "POST a long question", [("connection", "close")])
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Gives a body out again, in one piece."""
+    """A `receive` that returns the body, which was read before, in one piece."""
     rest: bytes | None = body
 
     async def replay() -> Message:
@@ -253,6 +258,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 async def refuse(refusal: Refusal, send: Send) -> None:
+    """Sends the refusal as the response."""
     body = json.dumps({"error": refusal.message, "hint": refusal.hint}).encode()
     headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("cache-control", "no-store")]
     raw = [(name.encode(), value.encode()) for name, value in (*headers, *refusal.headers)]

@@ -1,4 +1,8 @@
-"""Here is an application; let it be asked over a socket, by clients that may be slow on purpose."""
+"""Runs an application on a socket with uvicorn, and cuts off clients that are too slow, perhaps on purpose.
+
+uvicorn has no option for the time limits below, so this module overrides methods of its `H11Protocol` and `Server`.
+Those are no public interface: pyproject.toml therefore names the last version that the tests passed with.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +16,28 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kb.serve.guards import MAX_HEAD_BYTES, App, Guard
+from kb.serve.guards import MAX_HEAD_BYTES, App, RequestGuard
 
 __all__ = ["configured", "serve"]
 
-# A person's browser needs a fraction of a second; who needs longer holds a place that others want.
-HEAD_S = 10.0  # for request line and headers
-READ_S = 20.0  # for taking the answer
-IDLE_S = 15  # between two requests
-STOP_S = 1  # for what is under way at the end
+# Seconds. A browser needs a fraction of one; a slower client holds a connection that others want.
+HEAD_S = 10.0  # for the request line and headers
+READ_S = 20.0  # for the client to read the response
+IDLE_S = 15  # between two requests of a connection
+STOP_S = 1  # for running requests when the server stops
 MAX_CONNECTIONS = 500
 
 
-class _Impatient(H11Protocol):
-    """uvicorn's own protocol waits for ever for the rest of a request's headers, and for a client to read on."""
+class _TimedProtocol(H11Protocol):
+    """uvicorn's protocol with limits: its own waits for ever for the rest of the headers, and for a client to read."""
 
     _head: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        # Headers and body are written apart; without this the body waits 40 ms for the headers' acknowledgement.
-        # asyncio sees to it only where a socket names its protocol, which those of `create_server` do not.
+        # Headers and body are written one after the other: without this the body waits 40 ms until the client has
+        # acknowledged the headers. asyncio sets it only on sockets that name their protocol, which these do not.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._head = self.loop.call_later(HEAD_S, transport.abort)
 
@@ -63,13 +67,14 @@ class _Impatient(H11Protocol):
 
 
 def configured(app: App, *, lifespan: bool = False) -> uvicorn.Config:
+    """uvicorn's configuration for `app`; `lifespan` for an application that must be started and stopped."""
     return uvicorn.Config(
         app,
-        http=_Impatient,
+        http=_TimedProtocol,
         loop="asyncio",
         ws="none",
         lifespan="on" if lifespan else "off",
-        access_log=False,  # it would print what people ask
+        access_log=False,  # it would print the questions
         log_level="error",
         server_header=False,
         proxy_headers=False,
@@ -81,23 +86,23 @@ def configured(app: App, *, lifespan: bool = False) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, app: Guard, config: uvicorn.Config) -> None:
+    def __init__(self, app: RequestGuard, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._guard = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what is cut off now is cut off on purpose
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # requests are cut off on purpose now
         self._guard.stop()
         await super().shutdown(sockets)
 
 
-def serve(app: Guard, host: str, port: int, *, ready: Callable[[int], None], lifespan: bool = False) -> None:
-    """Until SIGINT or SIGTERM. `port` 0 takes a free one; `ready` is told which. Raises OSError when it cannot be
-    had."""
+def serve(app: RequestGuard, host: str, port: int, *, ready: Callable[[int], None], lifespan: bool = False) -> None:
+    """Serves until SIGINT or SIGTERM. `port` 0 takes a free one; `ready` gets the port. Raises OSError when the address
+    cannot be used."""
     config = configured(app, lifespan=lifespan)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=256) as listening:
         gc.enable()
-        gc.freeze()  # the base stays; only what requests leave behind is looked through
+        gc.freeze()  # the base stays in memory: the collector need not look through it
         ready(listening.getsockname()[1])
         _Server(app, config).run(sockets=[listening])

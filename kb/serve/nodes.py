@@ -1,8 +1,8 @@
-"""Here is an article's markdown; give me a tree of plain values that a page can build elements from.
+"""An article's markdown as a tree of plain values, from which a page can build elements.
 
-No HTML text exists anywhere on the way: tags come from a list, the only attributes are a link's target, a fence's
-language and a list's first number, and the page makes each element by name. So an article cannot bring its own markup,
-and the page needs no sink that parses any.
+There is no HTML text anywhere on the way: tags come from a list, the only attributes are the target of a link, the
+language of a code block and the first number of a list, and the page creates each element by name. So an article cannot
+bring its own markup, and the page never parses any.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TAGS = (
 _HEADINGS = {"h1": "h4", "h2": "h4", "h3": "h4", "h4": "h4", "h5": "h5", "h6": "h6"}
 _WEB = re.compile(r"https?://[^\s<>\"']{1,2000}", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:\./)?([\w.-]{1,200})\.md(?:#[^\s]{0,200})?")
-_MAX_DEPTH = 100  # markdown-it leaves out, without a word, what is nested deeper
+_MAX_DEPTH = 100  # markdown-it silently leaves out what is nested deeper
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_DEPTH}).enable("table").disable("image")
 
@@ -44,7 +44,7 @@ def _tree(tokens: list[Token]) -> list[Node]:
         if token.type == "inline":
             here.extend(_tree(token.children or []))
         elif token.nesting == 1 and token.hidden:
-            open_.append(here)  # the paragraph of a tight list: its words belong to the item
+            open_.append(here)  # the paragraph of a tight list: its text belongs to the item
         elif token.nesting == 1:
             node = _element(token)
             here.append(node)
@@ -62,7 +62,7 @@ def _element(token: Token) -> dict[str, Any]:
         href = _href(str(token.attrs.get("href", "")))
         return {"tag": "a", "href": href, "children": []} if href else {"tag": "em", "children": []}
     node: dict[str, Any] = {"tag": tag if tag in TAGS else "p", "children": []}
-    if tag == "ol" and "start" in token.attrs:  # steps go on counting after a fence between them
+    if tag == "ol" and "start" in token.attrs:  # a list goes on counting after a code block
         node["start"] = int(token.attrs["start"])
     return node
 
@@ -79,7 +79,7 @@ def _leaf(token: Token) -> Node:
 
 
 def _href(target: str) -> str | None:
-    """A web address as it is, another article as its place on the page, anything else not at all."""
+    """The target of a link on the page: a web address, or the place of another article; None for anything else."""
     if _WEB.fullmatch(target):
         return target
     article = _ARTICLE.fullmatch(target)

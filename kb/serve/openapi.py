@@ -1,105 +1,130 @@
-"""Here are the tables of parameters; give me the contract of the API: OpenAPI 3.1."""
+"""The contract of the API: OpenAPI 3.1, made from the models that check requests and from the shapes of the answers.
+
+Answers are not validated when they are sent. A test compares them with these shapes.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from kb.serve import asking
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic.json_schema import models_json_schema
+
+from kb.records import IssueRecord, Lang
+from kb.serve import params
 from kb.serve.nodes import TAGS
 
 __all__ = ["contract"]
 
 Json = dict[str, Any]
-
-_TEXT: Json = {"type": "string"}
-_NUMBER: Json = {"type": "number"}
-_LINE: Json = {"type": "integer", "minimum": 1}
-_TEXTS: Json = {"type": "array", "items": _TEXT}
-_SHARE: Json = {"type": "number", "minimum": 0, "maximum": 1}
-_LANG: Json = {"type": "string", "enum": ["en", "zh"]}
-_PROJECT: Json = {"type": ["string", "null"]}
+Line = Annotated[int, Field(ge=1)]
 
 
-def _object(optional: Json | None = None, **members: Json) -> Json:
-    properties = {**members, **(optional or {})}
-    return {"type": "object", "required": list(members), "properties": properties, "additionalProperties": False}
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
 
 
-def _ref(name: str) -> Json:
-    return {"$ref": f"#/components/schemas/{name}"}
+class Element(_Shape):
+    tag: Annotated[str, Field(json_schema_extra={"enum": list(TAGS)})]
+    children: list[str | Element]
+    href: str | None = None
+    lang: str | None = None
+    start: Annotated[int, Field(ge=0)] | None = None
 
 
-def _list(item: Json) -> Json:
-    return {"type": "array", "items": item}
+class Tree(_Shape):
+    symptom: list[str | Element]
+    cause: list[str | Element]
+    fix: list[str | Element]
 
 
-_TOLD: Json = {
-    "lang": _LANG,
-    "project": _PROJECT,
-    "title": _TEXT,
-    "symptom": {**_TEXT, "description": "Markdown, as are cause and fix; cause and fix may be empty."},
-    "cause": _TEXT,
-    "fix": _TEXT,
-    "errors": _TEXTS,
-    "versions": _TEXTS,
-    "tags": _TEXTS,
-    "sources": _TEXTS,
-}
+OptionalTree = Annotated[Tree | None, Field(description="Only with render=tree.")]
 
-_SCHEMAS: Json = {
-    "Answer": _object(
-        query=_TEXT,
-        lang=_LANG,
-        answered={"type": "boolean", "description": "False: nothing is near enough to be trusted as the answer."},
-        took_ms=_NUMBER,
-        snapshot=_TEXT,
-        results=_list(_ref("Result")),
-    ),
-    "Result": _object(
-        {"tree": _ref("Tree")},
-        rank=_LINE,
-        issue=_TEXT,
-        **_TOLD,
-        base={**_TEXT, "description": "Which base it comes from: bundled, or the path of another."},
-        path=_TEXT,
-        lines={"type": "array", "items": _LINE, "minItems": 2, "maxItems": 2},
-        score=_NUMBER,
-        confidence=_SHARE,
-        similarity=_NUMBER,
-        idf_coverage=_NUMBER,
-        matched=_TEXTS,
-    ),
-    "Telling": _object(
-        {"tree": _ref("Tree")},
-        id=_TEXT,
-        issue=_TEXT,
-        **_TOLD,
-        aliases={**_TEXTS, "description": "Other phrasings, by people who have no error line."},
-        source=_object(path=_TEXT, first_line=_LINE, last_line=_LINE),
-    ),
-    "Issue": _object(issue=_TEXT, snapshot=_TEXT, tellings={**_list(_ref("Telling")), "minItems": 1}),
-    "Issues": _object(
-        snapshot=_TEXT,
-        issues=_list(_object(issue=_TEXT, lang=_LANG, project=_PROJECT, title=_TEXT, tags=_TEXTS)),
-    ),
-    "Projects": _list(_object(project=_TEXT, issues=_LINE)),
-    "Health": _object(status={"const": "ok"}, version=_TEXT, snapshot=_TEXT),
-    "Tree": _object(**{name: _list(_ref("Node")) for name in ("symptom", "cause", "fix")}),
-    "Node": {
-        "oneOf": [
-            _TEXT,
-            _object(
-                {"href": _TEXT, "lang": _TEXT, "start": {"type": "integer", "minimum": 0}},
-                tag={"type": "string", "enum": list(TAGS)},
-                children=_list({"$ref": "#/components/schemas/Node"}),
-            ),
-        ]
-    },
-    "Error": _object(error=_TEXT, hint={"type": ["string", "null"]}),
-}
 
+class Result(_Shape):
+    rank: Line
+    issue: str
+    lang: Lang
+    project: str | None
+    title: str
+    symptom: Annotated[str, Field(description="Markdown, as are cause and fix; cause and fix may be empty.")]
+    cause: str
+    fix: str
+    errors: list[str]
+    versions: list[str]
+    tags: list[str]
+    sources: list[str]
+    base: Annotated[str, Field(description="The base it comes from: bundled, or the path of another.")]
+    path: str
+    lines: Annotated[list[Line], Field(min_length=2, max_length=2)]
+    score: float
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    similarity: float
+    idf_coverage: float
+    matched: list[str]
+    tree: OptionalTree = None
+
+
+class Answer(_Shape):
+    query: str
+    lang: Lang
+    answered: Annotated[bool, Field(description="False: nothing is near enough to be trusted as the answer.")]
+    took_ms: float
+    snapshot: str
+    results: list[Result]
+
+
+@dataclass(frozen=True)
+class Translation(IssueRecord):
+    """One issue in one language."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+    tree: OptionalTree = None
+
+
+class Issue(_Shape):
+    issue: str
+    snapshot: str
+    translations: Annotated[list[Translation], Field(min_length=1)]
+
+
+class Title(_Shape):
+    issue: str
+    lang: Lang
+    project: str | None
+    title: str
+    tags: list[str]
+
+
+class Issues(_Shape):
+    snapshot: str
+    issues: list[Title]
+
+
+class Project(_Shape):
+    project: str
+    issues: Line
+
+
+class Projects(RootModel[list[Project]]):
+    pass
+
+
+class Health(_Shape):
+    status: Literal["ok"]
+    version: str
+    snapshot: str
+
+
+class Error(_Shape):
+    error: str
+    hint: str | None
+
+
+_SHAPES = (Answer, Issue, Issues, Projects, Health, Error, params.SearchBody)
 _ERRORS = {
-    400: "The question or a parameter is not one.",
+    400: "The question or a parameter cannot be used.",
     401: "The server wants a token.",
     403: "A page of another origin may not ask.",
     404: "There is no such issue.",
@@ -109,13 +134,15 @@ _ERRORS = {
     421: "The server does not answer to that host name.",
     431: "Address and headers are too long.",
     500: "A mistake in kb.",
-    503: "Too busy, stopping, or the encoder cannot be had.",
+    503: "Too busy, stopping, or the encoder is not available.",
 }
 _ANYWHERE = (401, 403, 421, 431, 500, 503)
+_SEARCH = "Find the known issue for an error line, a log or a description"
 
 
 def contract(version: str) -> Json:
-    search = "Find the known issue for an error line, a log or a description"
+    """The OpenAPI document for this version of kb."""
+    _, schemas = models_json_schema([(shape, "validation") for shape in _SHAPES], ref_template=_REF)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -126,32 +153,27 @@ def contract(version: str) -> Json:
         },
         "paths": {
             "/api/search": {
-                "get": _operation("ask", search, "Answer", {"q": asking.QUESTION, **asking.SEARCH}, errors=(400,)),
-                "post": {
-                    **_operation("askLong", search, "Answer", {}, errors=(400, 408, 413, 415)),
-                    "requestBody": {
-                        "required": True,
-                        "content": {
-                            "application/json": {"schema": _object(dict(asking.SEARCH), query=asking.QUESTION)}
-                        },
-                    },
-                },
+                "get": _operation("ask", _SEARCH, Answer, params.SearchParams, 400),
+                "post": _operation("askLong", _SEARCH, Answer, params.NoParams, 400, 408, 413, 415)
+                | {"requestBody": {"required": True, "content": _content(params.SearchBody)}},
             },
             "/api/issues": {
-                "get": _operation("listIssues", "All issues, or those of a project", "Issues", asking.LISTING, (400,))
+                "get": _operation("listIssues", "All issues, or those of a project", Issues, params.ListParams, 400)
             },
             "/api/issues/{slug}/{number}": {
-                "get": _operation("showIssue", "The whole of an issue", "Issue", asking.ISSUES, (400, 404)),
+                "get": _operation("showIssue", "One whole issue", Issue, params.IssueParams, 400, 404),
                 "parameters": [
-                    {"name": "slug", "in": "path", "required": True, "schema": {**_TEXT, "minLength": 1}},
-                    {"name": "number", "in": "path", "required": True, "schema": _LINE},
+                    _parameter("path", "slug", {"type": "string", "minLength": 1}, required=True),
+                    _parameter("path", "number", {"type": "integer", "minimum": 1}, required=True),
                 ],
             },
-            "/api/projects": {"get": _operation("listProjects", "What the base knows about", "Projects", {}, (400,))},
-            "/healthz": {"get": _operation("health", "Is the server there, and what does it serve?", "Health", {})},
+            "/api/projects": {
+                "get": _operation("listProjects", "The projects of the base", Projects, params.NoParams, 400)
+            },
+            "/healthz": {"get": _operation("health", "Is the server up, and what does it serve?", Health)},
         },
         "components": {
-            "schemas": _SCHEMAS,
+            "schemas": schemas["$defs"],
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "Only if the server was given one."}
             },
@@ -160,25 +182,33 @@ def contract(version: str) -> Json:
     }
 
 
-def _operation(name: str, summary: str, answer: str, table: asking.Table, errors: tuple[int, ...] = ()) -> Json:
-    def content(schema: str) -> Json:
-        return {"application/json": {"schema": _ref(schema)}}
+_REF = "#/components/schemas/{model}"
 
-    parameters = [
-        {
-            "name": parameter,
-            "in": "query",
-            "required": parameter == "q",
-            **{key: value for key, value in schema.items() if key == "description"},
-            "schema": {key: value for key, value in schema.items() if key != "description"},
-        }
-        for parameter, schema in table.items()
-    ]
-    failures = {str(status): {"description": _ERRORS[status], "content": content("Error")} for status in errors}
+
+def _content(model: type[BaseModel]) -> Json:
+    return {"application/json": {"schema": {"$ref": _REF.format(model=model.__name__)}}}
+
+
+def _operation(
+    name: str, summary: str, answer: type[BaseModel], model: type[params.NoParams] = params.NoParams, *errors: int
+) -> Json:
+    schema = model.model_json_schema()
+    fields = schema["properties"].items()
+    responses = {"200": {"description": "OK", "content": _content(answer)}}
+    for status in (*errors, *_ANYWHERE):
+        responses[str(status)] = {"description": _ERRORS[status], "content": _content(Error)}
     return {
         "operationId": name,
         "summary": summary,
-        **({"parameters": parameters} if parameters else {}),
-        "responses": {"200": {"description": "OK", "content": content(answer)}, **failures}
-        | {str(status): {"description": _ERRORS[status], "content": content("Error")} for status in _ANYWHERE},
+        "parameters": [_parameter("query", key, field, key in schema.get("required", ())) for key, field in fields],
+        "responses": responses,
     }
+
+
+def _parameter(place: str, name: str, field: Json, required: bool) -> Json:
+    """A parameter of a path or a query string, which knows no null."""
+    schema = {**field, **field.get("anyOf", [{}])[0]}
+    described = {"description": schema.pop("description")} if "description" in schema else {}
+    for key in ("anyOf", "title") if schema.get("default", "") is not None else ("anyOf", "title", "default"):
+        schema.pop(key, None)
+    return {"name": name, "in": place, "required": required, **described, "schema": schema}

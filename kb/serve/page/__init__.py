@@ -1,4 +1,4 @@
-"""Here are the files of the page, as they are sent: read once, and found by name in a dictionary, never in a folder."""
+"""The files of the page, read once at the start. A request is looked up in a dictionary and never touches the disk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class File:
 
 
 def files() -> dict[str, File]:
-    """By the path at which each is served."""
+    """The files by the path at which each is served."""
     found = {}
     for path, (name, media_type) in _FILES.items():
         body = resources(__name__).joinpath(name).read_bytes()

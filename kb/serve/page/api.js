@@ -1,9 +1,10 @@
-// Here is a path of the API; give me what it answers. Who has no token yet is asked for it.
+// Requests to the API. When the server wants a token, a dialog asks for it and the request is sent again.
 
 const $ = (id) => document.getElementById(id);
 let token = "";
 let entering = null;
 
+// The JSON that the API answers at `path`; `question` is sent as the body of a POST. Throws an Error with `status`.
 export async function api(path, { signal, question } = {}) {
   const headers = {};
   const sent = token;
@@ -12,7 +13,7 @@ export async function api(path, { signal, question } = {}) {
   const options = { headers, signal, ...(question && { method: "POST", body: JSON.stringify(question) }) };
   const response = await fetch(path, options);
   if (response.status === 401) {
-    if (token === sent) await enter(Boolean(sent)); // else another request has been given one in the meantime
+    if (token === sent) await askForToken(Boolean(sent)); // else another request has got one in the meantime
     return api(path, { signal, question });
   }
   const found = await response.json();
@@ -20,7 +21,7 @@ export async function api(path, { signal, question } = {}) {
   return found;
 }
 
-function enter(wrong) {
+function askForToken(wrong) {
   entering ??= new Promise((done, fail) => {
     $("wrong").hidden = !wrong;
     $("login").returnValue = "";
@@ -30,7 +31,7 @@ function enter(wrong) {
       $("token").value = "";
       entering = null;
       if ($("login").returnValue !== "enter") return fail(Object.assign(new Error("no token"), { status: 401 }));
-      keepToken(value);
+      setToken(value);
       done();
     };
     $("login").addEventListener("close", given, { once: true });
@@ -38,14 +39,14 @@ function enter(wrong) {
   return entering;
 }
 
-export function keepToken(given) {
+export function setToken(given) {
   token = given;
-  remember("sessionStorage", "kb.token", given);
+  store("sessionStorage", "kb.token", given);
 }
 
-// A private window may keep nothing, or not even have the place; then one chooses again.
+// In a private window the storage may be missing or refuse to store; then nothing is remembered.
 
-export function remember(storage, key, value) {
+export function store(storage, key, value) {
   try {
     window[storage].setItem(key, value);
   } catch {
@@ -53,7 +54,7 @@ export function remember(storage, key, value) {
   }
 }
 
-export function recall(storage, key) {
+export function load(storage, key) {
   try {
     return window[storage].getItem(key) ?? "";
   } catch {

@@ -1,44 +1,44 @@
-// Here is whoever came to ask; show answers while the question is typed, and find every place by its address (#/...).
+// The page: it shows answers while the question is typed. Each view has an address (#/...).
 
-import { api, keepToken, recall, remember } from "./api.js";
+import { api, load, setToken, store } from "./api.js";
 import { body, card, copy, el, links, tag, visible } from "./parts.js";
-import { say, speak, spoken } from "./words.js";
+import { currentLanguage, say, setLanguage } from "./words.js";
 
-const MOST_CHARS = 500_000; // of a log: its ends; a search reads no more of it
+const MAX_CHARS = 500_000; // of a longer log only the two ends are sent; a search reads no more
 const PAUSE_MS = 90;
 
 const $ = (id) => document.getElementById(id);
 const box = $("box");
 const view = $("view");
-const state = { answer: null, projects: [], asking: null, timer: 0 };
+const state = { answer: null, projects: [], request: null, timer: 0 };
 
-// --- asking ---------------------------------------------------------------------------------------------------------
+// --- questions ------------------------------------------------------------------------------------------------------
 
-function complain(error) {
+function showError(error) {
   if (error.name === "AbortError") return;
   const words = { 401: "token title", 404: "not here", 503: "busy" }[error.status] ?? (error.status ? null : "silent");
   $("status").textContent = words ? say(words) : visible(error.message);
 }
 
-function soon(delay = PAUSE_MS) {
+function askSoon(delay = PAUSE_MS) {
   clearTimeout(state.timer);
-  state.timer = setTimeout(() => ask().catch(complain), delay);
+  state.timer = setTimeout(() => ask().catch(showError), delay);
 }
 
 async function ask() {
-  state.asking?.abort();
+  state.request?.abort();
   const text = box.value;
   if (text.trim().length < 2) {
     state.answer = null;
     $("status").textContent = "";
     return showAnswer();
   }
-  const { signal } = (state.asking = new AbortController());
-  const cut = text.length > MOST_CHARS;
-  const query = cut ? `${text.slice(0, MOST_CHARS / 2)}\n${text.slice(-MOST_CHARS / 2)}` : text;
+  const { signal } = (state.request = new AbortController());
+  const cut = text.length > MAX_CHARS;
+  const query = cut ? `${text.slice(0, MAX_CHARS / 2)}\n${text.slice(-MAX_CHARS / 2)}` : text;
   const question = { query, k: 6, render: "tree" };
   if ($("project").value) question.project = $("project").value;
-  if ($("told").value) question.lang = $("told").value;
+  if ($("result-language").value) question.lang = $("result-language").value;
   let answer;
   try {
     answer = await api("api/search", { signal, question });
@@ -50,27 +50,28 @@ async function ask() {
   state.answer = { ...answer, cut };
   if (place().name !== "search") location.hash = "#/";
   else showAnswer();
-  tell(state.answer);
+  showStatus(state.answer);
 }
 
-function tell(answer) {
+function showStatus(answer) {
   if (!answer) return $("status").replaceChildren();
   const [first] = answer.results;
   const values = { n: Math.floor((first?.confidence ?? 0) * 100), ms: answer.took_ms.toFixed(0) };
   const how = say(answer.answered ? "answered" : "unanswered", values) + (answer.cut ? ` ${say("shortened")}` : "");
-  const title = answer.answered ? el("span", { class: "hush" }, ` ${first.title}`) : null;
+  const title = answer.answered ? el("span", { class: "visually-hidden" }, ` ${first.title}`) : null;
   $("status").replaceChildren(...[how, title].filter(Boolean));
 }
 
-async function turn(hit, shown) {
+// Replaces a shown result by its translation.
+async function switchLanguage(hit, shown) {
   try {
     const other = hit.lang === "en" ? "zh" : "en";
-    const told = { ...(await issue(hit.issue)).tellings.find((one) => one.lang === other) };
-    if (!told.issue) throw Object.assign(new Error(""), { status: 404 });
-    shown.replaceChildren(body(told), links(told, () => turn(told, shown)));
+    const record = { ...(await issue(hit.issue)).translations.find((one) => one.lang === other) };
+    if (!record.issue) throw Object.assign(new Error(""), { status: 404 });
+    shown.replaceChildren(body(record), links(record, () => switchLanguage(record, shown)));
     shown.querySelector(".links button").focus();
   } catch (error) {
-    complain(error);
+    showError(error);
   }
 }
 
@@ -79,7 +80,7 @@ function issue(name) {
   return api(`api/issues/${encodeURIComponent(name.slice(0, at))}/${encodeURIComponent(name.slice(at + 1))}?render=tree`);
 }
 
-// --- places ---------------------------------------------------------------------------------------------------------
+// --- views ----------------------------------------------------------------------------------------------------------
 
 function place() {
   const parts = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
@@ -98,7 +99,7 @@ function decoded(part) {
 
 async function go() {
   const here = place();
-  tell(here.name === "search" ? state.answer : null); // what it told before was of another place
+  showStatus(here.name === "search" ? state.answer : null); // the status of another view is out of date
   document.body.dataset.place = here.name;
   for (const name of ["search", "browse"]) {
     if (here.name === name) $(`to-${name}`).setAttribute("aria-current", "page");
@@ -110,7 +111,7 @@ async function go() {
     else showAnswer();
   } catch (error) {
     view.replaceChildren();
-    complain(error);
+    showError(error);
   }
 }
 
@@ -121,7 +122,7 @@ function showAnswer() {
   if (!answer) return view.replaceChildren(welcome());
   const known = answer.answered;
   const cards = answer.results.filter((hit, i) => !known || i === 0 || hit.confidence >= 0.1)
-    .map((hit, i) => card(hit, known && i === 0, turn));
+    .map((hit, i) => card(hit, known && i === 0, switchLanguage));
   const parts = known
     ? [cards[0], ...(cards.length > 1 ? [el("h2", { class: "near" }, say("near")), ...cards.slice(1)] : [])]
     : [el("div", { class: "unknown" }, el("h2", {}, say("unknown")), el("p", {}, say(cards.length ? "unknown why" : "unknown all"))), ...cards];
@@ -133,7 +134,7 @@ function welcome() {
   const some = state.projects.slice(0, 12).map((one) => projectLink(one));
   return el("div", { class: "welcome" },
     n ? el("p", {}, say("intro", { issues: say("size", { n }) })) : null,
-    n ? el("p", { class: "shelf" }, ...some, el("a", { href: "#/browse" }, say("all projects"))) : null);
+    n ? el("p", { class: "projects" }, ...some, el("a", { href: "#/browse" }, say("all projects"))) : null);
 }
 
 function projectLink(one, current = "") {
@@ -143,23 +144,23 @@ function projectLink(one, current = "") {
 
 async function showIssue(name) {
   const found = await issue(name);
-  const show = (told, focus) => {
-    const other = found.tellings.find((one) => one.lang !== told.lang);
-    document.title = `${visible(told.title)} · kb`;
+  const show = (record, focus) => {
+    const other = found.translations.find((one) => one.lang !== record.lang);
+    document.title = `${visible(record.title)} · kb`;
     const back = el("a", { href: "#/", class: "back" }, `← ${say(state.answer ? "back" : "back home")}`);
-    const lang = told.lang === "zh" ? "zh-Hans" : "en";
+    const lang = record.lang === "zh" ? "zh-Hans" : "en";
     view.replaceChildren(back, el("article", { class: "hit open whole" },
-      el("header", {}, tag(told.project), el("h1", { lang, tabindex: "-1" }, told.title)),
-      body(told, { whole: true }), links(told, other ? () => show(other, true) : null, true)));
+      el("header", {}, tag(record.project), el("h1", { lang, tabindex: "-1" }, record.title)),
+      body(record, { whole: true }), links(record, other ? () => show(other, true) : null, true)));
     if (focus) view.querySelector(".links button").focus();
     else view.querySelector("h1").focus({ preventScroll: true });
   };
-  show(found.tellings.find((one) => one.lang === spoken()) ?? found.tellings[0], false);
+  show(found.translations.find((one) => one.lang === currentLanguage()) ?? found.translations[0], false);
   scrollTo(0, 0);
 }
 
 async function showProjects(project) {
-  const chosen = project ? `?lang=${spoken()}&project=${encodeURIComponent(project)}` : `?lang=${spoken()}`;
+  const chosen = project ? `?lang=${currentLanguage()}&project=${encodeURIComponent(project)}` : `?lang=${currentLanguage()}`;
   const { issues } = await api(`api/issues${chosen}`);
   document.title = `${visible(project || say("browse"))} · kb`;
   const items = issues.map((one) => {
@@ -168,7 +169,7 @@ async function showProjects(project) {
     return el("li", {}, link, project || !one.project ? null : el("small", {}, one.project));
   });
   view.replaceChildren(
-    el("p", { class: "shelf" }, ...state.projects.map((one) => projectLink(one, project))),
+    el("p", { class: "projects" }, ...state.projects.map((one) => projectLink(one, project))),
     el("h1", { tabindex: "-1" }, project || say("all projects"), el("small", {}, say("size", { n: issues.length }))),
     el("ul", { class: "titles" }, ...items));
   view.querySelector("h1").focus({ preventScroll: true });
@@ -185,10 +186,10 @@ function move(step) {
   next?.scrollIntoView({ block: "nearest" });
 }
 
-// The answer to what stands in the box, and the first of it under the cursor.
-function now() {
+// Asks at once and moves to the first result.
+function askNow() {
   clearTimeout(state.timer);
-  ask().then(() => move(1)).catch(complain);
+  ask().then(() => move(1)).catch(showError);
 }
 
 function copyFirst() {
@@ -203,9 +204,9 @@ function onKey(event) {
   const inBox = event.target === box;
   if (inBox) {
     const lastLine = !box.value.slice(box.selectionEnd).includes("\n");
-    if (event.key === "Escape") box.value = "", fit(), soon(0);
+    if (event.key === "Escape") box.value = "", fitBox(), askSoon(0);
     else if (event.key === "ArrowDown" && lastLine && box.selectionEnd === box.value.length) move(1);
-    else if (event.key === "Enter" && !event.shiftKey && !box.value.includes("\n")) now();
+    else if (event.key === "Enter" && !event.shiftKey && !box.value.includes("\n")) askNow();
     else return;
   } else if (event.target.closest?.("select, input")) return;
   else if (event.key === "/") box.focus();
@@ -219,57 +220,57 @@ function onKey(event) {
 
 // --- how it looks ---------------------------------------------------------------------------------------------------
 
-function fit() {
+function fitBox() {
   box.style.height = "auto";
   box.style.height = `${Math.min(box.scrollHeight + 2, innerHeight * 0.4)}px`;
 }
 
-function choose(language) {
-  speak(language);
-  document.documentElement.lang = spoken() === "zh" ? "zh-Hans" : "en";
+function showLanguage(language) {
+  setLanguage(language);
+  document.documentElement.lang = currentLanguage() === "zh" ? "zh-Hans" : "en";
   for (const one of document.querySelectorAll("[data-text]")) one.textContent = say(one.dataset.text);
   for (const one of document.querySelectorAll("[data-label]")) one.setAttribute("aria-label", say(one.dataset.label));
   box.placeholder = say("example");
-  $("language").textContent = spoken() === "zh" ? "English" : "中文";
-  $("language").lang = spoken() === "zh" ? "en" : "zh";
+  $("language").textContent = currentLanguage() === "zh" ? "English" : "中文";
+  $("language").lang = currentLanguage() === "zh" ? "en" : "zh";
 }
 
-function colour(theme) {
+function setTheme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
 }
 
-function flip() {
+function switchTheme() {
   const dark = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   const theme = dark === "dark" ? "light" : "dark";
-  colour(theme);
-  remember("localStorage", "kb.theme", theme);
+  setTheme(theme);
+  store("localStorage", "kb.theme", theme);
 }
 
 async function start() {
   const given = location.hash.match(/^#token=(.+)$/);
   if (given) {
-    keepToken(decoded(given[1]));
-    history.replaceState(null, "", "#/"); // neither shown nor kept in the history
-  } else keepToken(recall("sessionStorage", "kb.token"));
-  colour(recall("localStorage", "kb.theme"));
-  choose(recall("localStorage", "kb.language") || (navigator.language.startsWith("zh") ? "zh" : "en"));
+    setToken(decoded(given[1]));
+    history.replaceState(null, "", "#/"); // the token must not stay in the address or the history
+  } else setToken(load("sessionStorage", "kb.token"));
+  setTheme(load("localStorage", "kb.theme"));
+  showLanguage(load("localStorage", "kb.language") || (navigator.language.startsWith("zh") ? "zh" : "en"));
   box.addEventListener("input", (event) => {
-    fit();
-    if (!event.isComposing) soon(event.inputType === "insertFromPaste" ? 0 : PAUSE_MS);
+    fitBox();
+    if (!event.isComposing) askSoon(event.inputType === "insertFromPaste" ? 0 : PAUSE_MS);
   });
-  box.addEventListener("compositionend", () => soon());
+  box.addEventListener("compositionend", () => askSoon());
   $("ask").addEventListener("submit", (event) => event.preventDefault());
   $("skip").addEventListener("click", (event) => (event.preventDefault(), box.focus()));
-  for (const id of ["project", "told"]) $(id).addEventListener("change", () => soon(0));
+  for (const id of ["project", "result-language"]) $(id).addEventListener("change", () => askSoon(0));
   $("language").addEventListener("click", () => {
-    choose(spoken() === "zh" ? "en" : "zh");
-    remember("localStorage", "kb.language", spoken());
+    showLanguage(currentLanguage() === "zh" ? "en" : "zh");
+    store("localStorage", "kb.language", currentLanguage());
     go();
   });
-  $("theme").addEventListener("click", flip);
+  $("theme").addEventListener("click", switchTheme);
   addEventListener("keydown", onKey);
   addEventListener("hashchange", go);
-  fit();
+  fitBox();
   let failed = null;
   try {
     state.projects = await api("api/projects");
@@ -280,7 +281,7 @@ async function start() {
     failed = error;
   }
   await go();
-  if (failed) complain(failed);
+  if (failed) showError(failed);
 }
 
 start();

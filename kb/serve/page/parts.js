@@ -1,4 +1,4 @@
-// Here is an issue; give me elements that show it. Every text goes in as text: no markup is ever parsed.
+// Elements that show an issue. Every text is inserted as text; no markup is ever parsed.
 
 import { say } from "./words.js";
 
@@ -6,13 +6,14 @@ const TAGS = new Set(
   "p em strong code pre a br ul ol li blockquote hr h4 h5 h6 table thead tbody tr th td".split(" "),
 );
 
-// What would steer the text around it (an escape, a turn of the writing direction) is shown as a mark, as in a terminal.
+// Characters that would change the text around them (escapes, the direction of writing) are shown as marks, as in a terminal.
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
 
 export function visible(text) {
   return text.replace(CONTROL, (one) => (one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : "\ufffd"));
 }
 
+// A new element: attributes (`on` holds event listeners), then children, of which texts are made visible.
 export function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -23,26 +24,27 @@ export function el(tag, attributes = {}, ...children) {
   return made;
 }
 
-function web(target) {
+// Only http and https become links: a source comes from an article and may be any text.
+function isWebAddress(target) {
   return /^https?:\/\//i.test(target);
 }
 
-function outward(target, ...children) {
-  if (!web(target)) return el("span", {}, ...children);
+function externalLink(target, ...children) {
+  if (!isWebAddress(target)) return el("span", {}, ...children);
   return el("a", { href: target, rel: "noopener noreferrer nofollow", target: "_blank" }, ...children);
 }
 
-// The tree of nodes that the server made of an article's markdown.
-export function grown(nodes) {
+// The elements for a tree of nodes, which the server makes from an article's markdown.
+export function elements(nodes) {
   return nodes.map((node) => {
     if (typeof node === "string") return document.createTextNode(visible(node));
     if (!TAGS.has(node.tag)) return document.createTextNode("");
-    const children = grown(node.children);
+    const children = elements(node.children);
     if (node.tag === "pre") return fence(children, node.lang);
     if (node.tag === "table") return el("div", { class: "wide" }, el("table", {}, ...children));
     if (node.tag === "ol") return el("ol", { start: node.start ?? null }, ...children);
     if (node.tag !== "a") return el(node.tag, {}, ...children);
-    return node.href.startsWith("#/issue/") ? el("a", { href: node.href }, ...children) : outward(node.href, ...children);
+    return node.href.startsWith("#/issue/") ? el("a", { href: node.href }, ...children) : externalLink(node.href, ...children);
   });
 }
 
@@ -56,8 +58,8 @@ export async function copy(text, button = null) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Over plain http from another machine there is no clipboard but the old one.
-    const box = el("textarea", { class: "hush" });
+    // Over plain http from another machine only the old way to copy works.
+    const box = el("textarea", { class: "visually-hidden" });
     box.value = text;
     const before = document.activeElement;
     document.body.append(box);
@@ -84,72 +86,72 @@ function chips(label, texts) {
 }
 
 function section(name, nodes) {
-  const words = nodes.length ? grown(nodes) : name === "symptom" ? [] : [el("p", { class: "none" }, say(`no ${name}`))];
+  const words = nodes.length ? elements(nodes) : name === "symptom" ? [] : [el("p", { class: "none" }, say(`no ${name}`))];
   if (!words.length) return null;
   return el("section", { class: name }, el("h3", {}, say(name)), ...words);
 }
 
-// Symptom, cause and fix; then where it comes from. `whole` also shows how people ask.
-export function body(told, { whole = false } = {}) {
-  const errors = told.tree.symptom.length ? [] : [{ tag: "pre", lang: "", children: [told.errors.join("\n")] }];
-  const symptom = told.tree.symptom.length || !told.errors.length ? told.tree.symptom : errors;
-  const asked = whole && told.aliases?.length
-    ? el("section", {}, el("h3", {}, say("aliases")), el("ul", {}, ...told.aliases.map((one) => el("li", {}, one))))
+// Symptom, cause and fix of a record, then its sources. `whole` shows all sources and the aliases.
+export function body(record, { whole = false } = {}) {
+  const errors = record.tree.symptom.length ? [] : [{ tag: "pre", lang: "", children: [record.errors.join("\n")] }];
+  const symptom = record.tree.symptom.length || !record.errors.length ? record.tree.symptom : errors;
+  const aliases = whole && record.aliases?.length
+    ? el("section", {}, el("h3", {}, say("aliases")), el("ul", {}, ...record.aliases.map((one) => el("li", {}, one))))
     : null;
-  const sources = whole ? told.sources : told.sources.slice(0, 2);
-  const rest = told.sources.length - sources.length;
+  const sources = whole ? record.sources : record.sources.slice(0, 2);
+  const rest = record.sources.length - sources.length;
   const facts = el(
     "dl",
     { class: "facts" },
-    ...fact("versions", told.versions.map((one) => el("span", {}, one))),
+    ...fact("versions", record.versions.map((one) => el("span", {}, one))),
     ...fact("sources", [
-      ...sources.map((one) => outward(one, one.replace(/^https?:\/\/(www\.)?/i, ""))),
-      ...(rest > 0 ? [el("a", { href: permalink(told.issue) }, `+${rest}`)] : []),
+      ...sources.map((one) => externalLink(one, one.replace(/^https?:\/\/(www\.)?/i, ""))),
+      ...(rest > 0 ? [el("a", { href: permalink(record.issue) }, `+${rest}`)] : []),
     ]),
-    ...fact("base", told.base && told.base !== "bundled" ? [el("span", {}, told.base)] : []),
+    ...fact("base", record.base && record.base !== "bundled" ? [el("span", {}, record.base)] : []),
   );
-  const parts = [section("symptom", symptom), section("cause", told.tree.cause), section("fix", told.tree.fix), asked, facts];
-  return el("div", { class: "body", lang: told.lang === "zh" ? "zh-Hans" : "en" }, ...parts.filter(Boolean));
+  const parts = [section("symptom", symptom), section("cause", record.tree.cause), section("fix", record.tree.fix), aliases, facts];
+  return el("div", { class: "body", lang: record.lang === "zh" ? "zh-Hans" : "en" }, ...parts.filter(Boolean));
 }
 
 function fact(name, values) {
   return values.length ? [el("dt", {}, say(name)), ...values.map((value) => el("dd", {}, value))] : [];
 }
 
-// One result: a heading that opens it, why it is here, and what the article tells.
-export function card(hit, open, turn) {
+// One result: a heading that opens and closes it, the texts that matched, and the record.
+export function card(hit, open, switchLanguage) {
   const id = `hit-${hit.rank}`;
   const button = el("button", { type: "button", class: "opens", "aria-controls": id, "data-moves": true }, hit.title);
   const shown = el("div", { id });
   const made = el(
     "article",
     { class: "hit", "data-issue": hit.issue },
-    el("header", {}, tag(hit.project), sure(hit.confidence, open), el("h2", {}, button), chips(say("matched"), hit.matched)),
+    el("header", {}, tag(hit.project), confidenceBar(hit.confidence, open), el("h2", {}, button), chips(say("matched"), hit.matched)),
     shown,
   );
   const set = (now) => {
     button.setAttribute("aria-expanded", String(now));
     shown.hidden = !now;
     made.classList.toggle("open", now);
-    if (now && !shown.firstChild) shown.append(body(hit), links(hit, turn ? () => turn(hit, shown) : null));
+    if (now && !shown.firstChild) shown.append(body(hit), links(hit, switchLanguage ? () => switchLanguage(hit, shown) : null));
   };
   button.addEventListener("click", () => set(shown.hidden));
   set(open);
   return made;
 }
 
-// What can be done with a shown issue: see all of it, or the other telling.
-export function links(told, turn, whole = false) {
-  const other = told.lang === "en" ? "zh" : "en";
-  const toggle = turn
-    ? el("button", { type: "button", class: "quiet", lang: other, on: { click: turn } }, say("told in", {}, other))
+// The links below a record: to the whole issue, and to its translation (`switchLanguage`, null without one).
+export function links(record, switchLanguage, whole = false) {
+  const other = record.lang === "en" ? "zh" : "en";
+  const toggle = switchLanguage
+    ? el("button", { type: "button", class: "quiet", lang: other, on: { click: switchLanguage } }, say("other language", {}, other))
     : null;
   return el(
     "p",
     { class: "links" },
-    whole ? null : el("a", { href: permalink(told.issue) }, say("all of it")),
+    whole ? null : el("a", { href: permalink(record.issue) }, say("all of it")),
     toggle,
-    el("code", {}, told.issue),
+    el("code", {}, record.issue),
   );
 }
 
@@ -157,8 +159,8 @@ export function tag(project) {
   return project ? el("a", { class: "tag", href: `#/browse/${encodeURIComponent(project)}` }, project) : null;
 }
 
-// Only the answer is called sure: what `answered` says decides, no figure of the page's own.
-function sure(confidence, answer) {
+// The share in percent. Only the answer is called sure: the server decides that (`answered`), not a threshold of the page.
+function confidenceBar(confidence, answer) {
   const n = Math.floor(confidence * 100);
   const bar = el("span", { class: "bar", "aria-hidden": "true" }, el("i"));
   bar.firstChild.style.width = `${n}%`;

@@ -1,6 +1,6 @@
-// Here is what the page says, in both languages. {n} and the like are filled in by `say`.
+// The texts of the page in both languages. `say` fills in {n} and the like.
 
-const WORDS = {
+export const WORDS = {
   en: {
     title: "kb: known issues, causes and fixes",
     skip: "Skip to the question",
@@ -12,8 +12,8 @@ const WORDS = {
     example: "IndexError: pop from an empty deque",
     project: "Project",
     any: "any",
-    told: "Results in",
-    "as asked": "language asked in",
+    "results in": "Results in",
+    "language of question": "language of the question",
     "key box": "question",
     "key move": "move",
     "key open": "open",
@@ -29,8 +29,8 @@ const WORDS = {
     "no cause": "The article names no cause.",
     "no fix": "No confirmed fix is known.",
     unknown: "Not known",
-    "unknown why": "Nothing in this base is near enough to be trusted as the answer. The nearest may be something else:",
-    "unknown all": "Nothing in this base is even near.",
+    "unknown why": "No issue in this base is close enough to be trusted as the answer. The nearest ones may be something else:",
+    "unknown all": "Nothing in this base is similar.",
     near: "Also near",
     certain: "{n}% sure",
     matched: "matched",
@@ -41,19 +41,19 @@ const WORDS = {
     "all of it": "The whole issue",
     back: "Back to the answers",
     "back home": "Back to the question",
-    "told in": "In English",
+    "other language": "In English",
     answered: "Known issue · {n}% sure · {ms} ms",
     unanswered: "Not known · {ms} ms",
     shortened: "The middle of this log was left out.",
     size: { one: "{n} issue", many: "{n} issues" },
-    intro: "{issues} with their causes and fixes, in English and Chinese. What you paste goes to this server and no further.",
+    intro: "{issues} with their causes and fixes, in English and Chinese. What you paste is sent to this server only.",
     "all projects": "All projects",
     silent: "The server does not answer.",
     busy: "The server is busy; ask again in a moment.",
     "not here": "There is no such issue here.",
     "token title": "A token is needed",
-    "token why": "Whoever runs this server has it. It is kept until this tab is closed.",
-    "wrong token": "That is not the token.",
+    "token why": "Ask the person who runs this server for it. It is kept until you close this tab.",
+    "wrong token": "The token is wrong.",
     token: "Token",
     enter: "Enter",
   },
@@ -68,8 +68,8 @@ const WORDS = {
     example: "断点续训又从第 0 步开始",
     project: "项目",
     any: "不限",
-    told: "结果语言",
-    "as asked": "与提问相同",
+    "results in": "结果语言",
+    "language of question": "与提问相同",
     "key box": "提问",
     "key move": "移动",
     "key open": "展开",
@@ -97,7 +97,7 @@ const WORDS = {
     "all of it": "查看全文",
     back: "返回结果",
     "back home": "返回提问",
-    "told in": "看中文版",
+    "other language": "看中文版",
     answered: "已知问题 · 把握 {n}% · {ms} 毫秒",
     unanswered: "未收录 · {ms} 毫秒",
     shortened: "日志过长，中间部分已略去。",
@@ -117,14 +117,15 @@ const WORDS = {
 
 let current = "en";
 
-export function speak(language) {
+export function setLanguage(language) {
   current = language in WORDS ? language : "en";
 }
 
-export function spoken() {
+export function currentLanguage() {
   return current;
 }
 
+// The text for `key`; `values.n` also chooses between one and many.
 export function say(key, values = {}, language = current) {
   const words = WORDS[language][key];
   const text = typeof words === "string" ? words : words[values.n === 1 ? "one" : "many"];
