@@ -720,7 +720,7 @@ def _no_colour_of_ours() -> Iterator[None]:
 
 
 def test_a_hundred_megabytes_on_stdin_keep_their_end(kb_: Kb, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kb.cli.ask.MAX_STDIN", 1 << 20)
+    monkeypatch.setattr("kb.cli.search.MAX_STDIN", 1 << 20)
     data: Any = b"start\n" + b"INFO all is well\n" * 200_000 + POP.encode()
     ran = kb_("search", "-", stdin=data, base=index)
     assert ran.code == 0

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from kb import KnowledgeBase
 from kb.cli import cli
-from kb.cli.measure import _table
+from kb.cli.eval import _table
 from kb.errors import IndexWriteFailed, KbError, QueryError
 from kb.evaluate import (
     DEPTH,

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb import KnowledgeBase
-from kb.cli.watch import _chunks
+from kb.cli.scan import _chunks
 from kb.errors import QueryError
 from kb.logs.errors import is_error_line
 from kb.logs.fingerprints import Fingerprints, words_of

@@ -24,23 +24,23 @@ _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 _EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 
-# In the order in which people need them: the command, the module it stands in, and its name there.
+# In the order in which people need them: the command, and its module and name in this package.
 _COMMANDS = {
-    "search": ("ask", "search"),
-    "scan": ("watch", "scan"),
-    "run": ("watch", "run"),
-    "show": ("ask", "show"),
-    "projects": ("ask", "projects"),
-    "build": ("make", "build"),
-    "trust": ("make", "trust"),
-    "parse": ("make", "parse"),
-    "new": ("make", "new"),
-    "check": ("make", "check"),
-    "eval": ("measure", "evaluate"),
-    "serve": ("serve", "serve"),
-    "import": ("imports", "imports"),
-    "mcp": ("mcp", "mcp"),
-    "completion": ("make", "completion"),
+    "search": "search.search",
+    "scan": "scan.scan",
+    "run": "run.run",
+    "show": "show.show",
+    "projects": "projects.projects",
+    "build": "build.build",
+    "trust": "trust.trust",
+    "parse": "parse.parse",
+    "new": "new.new",
+    "check": "check.check",
+    "eval": "eval.evaluate",
+    "serve": "serve.serve",
+    "import": "imports.imports",
+    "mcp": "mcp.mcp",
+    "completion": "completion.completion",
 }
 
 
@@ -53,7 +53,7 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        module, attribute = _COMMANDS[name]
+        module, _, attribute = _COMMANDS[name].rpartition(".")
         command: click.Command = getattr(import_module(f"kb.cli.{module}"), attribute)
         return command
 

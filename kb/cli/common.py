@@ -21,9 +21,11 @@ __all__ = [
     "MAX_STDIN",
     "Progress",
     "complain",
+    "counted",
     "echo",
     "index_option",
     "json_option",
+    "lang_option",
     "min_confidence_option",
     "open_base",
     "plain",
@@ -48,6 +50,7 @@ min_confidence_option: Option = click.option(
     metavar="P",
     help="Answer from this confidence on. Default: 0.4; nearer to 1 it says more often that it does not know.",
 )
+lang_option: Option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Show the issues in this language.")
 json_option: Option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -110,6 +113,11 @@ def plain(text: str) -> str:
 def echo(text: str = "", *, err: bool = False) -> None:
     """The line, with control characters shown as symbols: file names, articles and arguments are anybody's."""
     click.echo(plain(text), err=err)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 article`, `2 articles`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def complain(error: KbError) -> None:

@@ -1,10 +1,9 @@
-"""Here is a log, or a command; `scan` and `run` say which known issue is in it."""
+"""`kb scan`: lists the known issues in logs, or in one log while it is written."""
 
 from __future__ import annotations
 
 import contextlib
 import gzip
-import json
 import os
 import sys
 import time
@@ -15,24 +14,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from kb.cli.common import complain, echo, index_option, json_option, open_base, plain, print_json, screen
-from kb.errors import IndexWriteFailed, KbError, QueryError
+from kb.cli.common import complain, echo, index_option, json_option, lang_option, open_base, plain, print_json, screen
+from kb.errors import KbError, QueryError
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
-    from kb.records import IssueRecord, Lang
-    from kb.run import Outcome
+    from kb.records import Lang
     from kb.scan import Finding, Scan, ScanReport
 
-__all__ = ["run", "scan"]
+__all__ = ["scan"]
 
 _EXIT_UNKNOWN, _EXIT_UNREADABLE = 1, 65
 _CHUNK, _PIECE = 1 << 20, 1 << 14
 _LARGE = 20 << 20  # bytes of a log from which somebody wonders
 _DAMAGE = (OSError, EOFError, zlib.error)
 _POLL_S, _QUIET_S = 0.25, 1.0  # of a log that is still written
-
-_lang_option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Tell the issues in this language.")
 
 
 def _number(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
@@ -45,7 +41,7 @@ def _number(context: click.Context, option: click.Parameter, value: float | None
 @click.argument(
     "logs", metavar="LOG...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False)
 )
-@_lang_option
+@lang_option
 @click.option("--project", help="Only issues of this project (`kb projects` lists them) or tag.")
 @click.option(
     "--min-confidence",
@@ -245,123 +241,3 @@ def _is_another(path: Path, opened: BinaryIO) -> bool:
     except OSError:  # between a move and a new file there is none
         return False
     return now.st_ino != own.st_ino or now.st_size < opened.tell()
-
-
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument("command", metavar="COMMAND [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
-@_lang_option
-@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write what was found there, as JSON.")
-@index_option
-def run(command: tuple[str, ...], lang: Lang | None, report: Path | None, index: Path | None) -> None:
-    """Run COMMAND as if kb were not there; when it fails, say which known issue it was, its cause and its fix.
-
-    \b
-      kb run -- torchrun --nproc_per_node 8 train.py
-      kb run --report why.json -- make test 2>&1 | tee log
-
-    Output, input, signals and exit code are the command's own. What kb has to say comes last, on stderr.
-    """
-    from kb.run import leave
-    from kb.run import run as run_command
-
-    outcome = run_command(command)
-    with contextlib.suppress(KeyboardInterrupt):
-        if outcome.message:
-            echo(f"kb: {plain(outcome.message)}", err=True)
-        elif outcome.code and not outcome.interrupted:
-            _explain(outcome, command, lang, report, index)
-    leave(outcome)
-
-
-def _explain(
-    outcome: Outcome, command: tuple[str, ...], lang: Lang | None, report: Path | None, index: Path | None
-) -> None:
-    """The child's result is what counts: whatever goes wrong here is a line on stderr."""
-    from kb.run.inner import by_command
-
-    try:
-        said, told = by_command(outcome.said)
-        if told and report is None:
-            return
-        found = _known(said, lang, index)
-        if report is not None:
-            _write_report(report, command, outcome, found)
-        if not told:
-            _tell(outcome, found)
-    except KbError as error:
-        complain(error)
-    except BrokenPipeError:
-        pass
-    except Exception as error:
-        if os.environ.get("KB_DEBUG"):
-            raise
-        echo(f"kb: no explanation: {type(error).__name__}: {plain(str(error))}", err=True)
-
-
-def _known(said: bytes, lang: Lang | None, index: Path | None) -> dict[str, Any]:
-    """`answered`, and the `issue` that it is or that is nearest; its `record` and `confidence`; the `base` asked."""
-    from kb.scan import Scanner
-
-    with open_base(index) as base:
-        name = "" if base.bundled else base.where
-        found: dict[str, Any] = {"answered": False, "record": None, "confidence": 0.0, "base": base.name, "where": name}
-        try:
-            result = base.search(said.decode("utf-8", "replace"), 1, lang=lang)
-        except QueryError:  # it said nothing
-            return found
-        if result.hits:
-            found.update(record=result.hits[0].record, confidence=result.hits[0].confidence)
-        if result.answered:
-            return {**found, "answered": True}
-        # A line that names an issue does so in whatever noise.
-        findings = Scanner(base).scan([said], lang=lang).findings
-        if findings:
-            last = max(findings, key=lambda finding: finding.last_line)
-            return {**found, "answered": True, "record": last.record, "confidence": last.confidence}
-    return found
-
-
-def _ended(outcome: Outcome) -> str:
-    if outcome.code >= 0:
-        return f"exit code {outcome.code}"
-    import signal
-
-    with contextlib.suppress(ValueError):
-        return f"ended by {signal.Signals(-outcome.code).name}"
-    return f"ended by signal {-outcome.code}"
-
-
-def _tell(outcome: Outcome, found: dict[str, Any]) -> None:
-    from kb.cli.render import Screen
-
-    if sys.stderr is None:
-        return
-    output = Screen(colour=sys.stderr.isatty() and os.environ.get("TERM") != "dumb", err=True)
-    record: IssueRecord | None = found["record"]
-    if sys.stderr.isatty() and not outcome.ends_a_line:
-        output.say("")
-    if found["answered"] and record:
-        output.say(f"── kb: {_ended(outcome)}; this is likely a known issue " + "─" * 24, "bold yellow")
-        output.remedy(record, found["confidence"], base=found["where"])
-    elif record and found["confidence"] >= 0.1:
-        near = f"{record.issue} ({found['confidence']:.0%}), {record.title}"
-        output.say(f"kb: {_ended(outcome)}; not known to kb; nearest: {near}", "dim")
-    else:
-        output.say(f"kb: {_ended(outcome)}; not known to kb", "dim")
-
-
-def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, found: dict[str, Any]) -> None:
-    record: IssueRecord | None = found["record"]
-    form = {
-        "command": list(command),
-        "code": outcome.code if outcome.code >= 0 else None,
-        "signal": -outcome.code if outcome.code < 0 else None,
-        "answered": found["answered"],
-        "base": found["base"],
-        "confidence": round(found["confidence"], 4),
-        "record": record.as_dict() if record else None,
-    }
-    try:
-        path.write_text(json.dumps(form, ensure_ascii=False, indent=1) + "\n", "utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise IndexWriteFailed(f"the report cannot be written ({error.strerror or error})", path=path) from None

@@ -1,4 +1,4 @@
-"""Here is a question; `search`, `show` and `projects` answer it from a base."""
+"""`kb search`: finds the known issue for an error line, a log or a description; one question, or a file of them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from kb.cli.common import (
     json_option,
     min_confidence_option,
     open_base,
-    plain,
     print_json,
     screen,
 )
-from kb.errors import IndexMissing, QueryError
+from kb.errors import QueryError
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
     from kb.records import Lang
 
-__all__ = ["projects", "search", "show"]
+__all__ = ["search"]
 
 _EXIT_UNKNOWN = 1
 
@@ -132,38 +131,3 @@ def _search_batch(base: KnowledgeBase, lines: TextIO, asked: dict[str, Any]) -> 
             exit_code = QueryError.exit_code
         print_json({"id": name, **answer}, indent=None)
     return exit_code
-
-
-@click.command()
-@click.argument("issue")
-@click.option("--lang", type=click.Choice(["en", "zh"]), help="Only this telling.")
-@json_option
-@index_option
-def show(issue: str, lang: Lang | None, as_json: bool, index: Path | None) -> None:
-    """Show the whole of ISSUE: `slug#n`, `slug#n/zh` for one telling, or a slug for all issues of an article."""
-    with open_base(index) as base:
-        records = [record for record in base.show(issue) if lang in (None, record.lang)]
-    if not records:
-        raise IndexMissing(f"{issue} is not told in {lang}")
-    if as_json:
-        print_json([record.as_dict() for record in records])
-        return
-    output = screen()
-    for number, record in enumerate(records):
-        if number:
-            echo()
-        output.record(record)
-
-
-@click.command()
-@json_option
-@index_option
-def projects(as_json: bool, index: Path | None) -> None:
-    """List the projects that the base knows issues of, and how many."""
-    with open_base(index) as base:
-        found = base.projects()
-    if as_json:
-        print_json([{"project": project, "issues": count} for project, count in found])
-    else:
-        for project, count in found:
-            echo(f"{count:5d}  {plain(project)}")
