@@ -15,6 +15,7 @@ from kb.cli.common import (
     complain,
     counted,
     echo,
+    is_terminal,
     json_option,
     plain,
     print_json,
@@ -34,19 +35,19 @@ __all__ = ["build"]
 @click.option(
     "--index",
     type=click.Path(path_type=Path),
-    help="Where the index goes. Default: $KB_INDEX, else index/ beside the articles.",
+    help="Folder to write the index to. Default: $KB_INDEX, else index/ beside the articles.",
 )
 @click.option(
     "--encoder",
     help="A sentence-transformers model by name or folder (needs kb-issues[transformers]). Default: kb's own.",
 )
-@click.option("--keep-going", is_flag=True, help="Leave out articles that cannot be read, instead of stopping.")
-@click.option("--drafts", is_flag=True, help="Also the articles whose front matter says `status: draft`.")
+@click.option("--keep-going", is_flag=True, help="Leave out articles that cannot be read instead of stopping.")
+@click.option("--drafts", is_flag=True, help="Include articles whose front matter says `status: draft`.")
 @json_option
 def build(
     articles: Path | None, index: Path | None, encoder: str | None, keep_going: bool, drafts: bool, as_json: bool
 ) -> None:
-    """Make or renew the index of a folder of articles. Unchanged articles are neither parsed nor encoded again.
+    """Make or renew the index of a folder of articles. Unchanged articles are not parsed or encoded again.
 
     \b
       kb build                                    articles/ here or above, into index/ beside it
@@ -62,9 +63,9 @@ def build(
     articles = articles or _own_articles()
     named = os.environ.get("KB_INDEX")
     target = index or (Path(named) if named else articles.resolve().parent / "index")
-    found = stamp(articles)  # before the build: what is written to meanwhile is newer than the index
+    found = stamp(articles)  # before the build: an article that changes during it is newer than the index
     try:
-        with Progress(sys.stderr.isatty()) as progress:
+        with Progress(is_terminal(sys.stderr)) as progress:
             report = build_index(
                 articles, target, encoder=encoder, keep_going=keep_going, drafts=drafts, progress=progress
             )
@@ -81,7 +82,7 @@ def build(
     for path in report.without_records:
         echo(f"kb: no issue found in {plain(path)}; see `kb parse --explain`", err=True)
     if report.drafts:
-        echo(f"kb: {counted(len(report.drafts), 'draft')} left out; --drafts takes them in", err=True)
+        echo(f"kb: {counted(len(report.drafts), 'draft')} left out; --drafts includes them", err=True)
     if as_json:
         print_json(
             {
@@ -116,7 +117,7 @@ def _own_articles() -> Path:
 
 
 def _trust_what_was_built(index: Path, articles: Path) -> None:
-    """Whoever builds a base where kb looks for one has decided about it."""
+    """Building a base in a place where kb looks for one means trusting it."""
     from kb.errors import IndexWriteFailed
     from kb.index.trust import decision, remember
 

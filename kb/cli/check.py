@@ -18,21 +18,21 @@ __all__ = ["check"]
 @click.option(
     "--articles",
     type=click.Path(path_type=Path),
-    help="Folder of articles; no index is looked at unless --index names one. Default: articles/ at or above this.",
+    help="Folder of articles; the index is checked only if --index names one. Default: articles/ here or above.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 65 when there is a warning, too.")
-@click.option("--stats", is_flag=True, help="Instead count articles, issues and projects, by language.")
+@click.option("--strict", is_flag=True, help="Exit with 65 for a warning, too.")
+@click.option("--stats", is_flag=True, help="Only count articles, issues and projects, by language.")
 @json_option
 @index_option
 def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index: Path | None) -> None:
-    """Find what a reviewer of the articles, and a fsck of the index, would send back. Changes nothing.
+    """Find mistakes in the articles and damage in the index. Changes nothing.
 
     Prints `path:line: error|warning: what` and exits with 65 when there is an error.
 
     \b
       kb check                   articles/ and index/ here or above
       kb check --strict          for CI: warnings fail, too
-      kb check --stats           how much there is of what
+      kb check --stats           how many articles, issues and projects there are
     """
     gc.enable()
     warn_on_stderr()

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import Progress, echo, index_option, json_option, min_confidence_option, open_base, plain, print_json
+from kb.cli.common import (
+    Progress,
+    echo,
+    index_option,
+    is_terminal,
+    json_option,
+    min_confidence_option,
+    open_base,
+    plain,
+    print_json,
+)
 from kb.errors import IndexWriteFailed, QueryError
 
 if TYPE_CHECKING:
@@ -128,7 +138,7 @@ def evaluate(
         raise QueryError(
             "there is no question", path=_name(files[0]), hint="`kb eval --help` shows what a line looks like"
         )
-    with open_base(index) as base, Progress(sys.stderr.isatty()) as progress:
+    with open_base(index) as base, Progress(is_terminal(sys.stderr)) as progress:
         found = measured(base, questions, lang=lang, min_confidence=min_confidence, progress=progress)
     if plot is not None:
         _draw(found, plot)
@@ -140,12 +150,12 @@ def evaluate(
 
 
 def _read(file: Path) -> tuple[bytes, str]:
-    if str(file) == "-":
-        return sys.stdin.buffer.read() if sys.stdin else b"", _name(file)
     try:
+        if str(file) == "-":
+            return sys.stdin.buffer.read() if sys.stdin else b"", _name(file)
         return file.read_bytes(), _name(file)
     except OSError as error:
-        raise QueryError(f"cannot be read ({error.strerror})", path=file) from None
+        raise QueryError(f"cannot be read ({error.strerror or error})", path=_name(file)) from None
 
 
 def _name(file: Path) -> str:
@@ -231,7 +241,7 @@ def _miss(one: Judged) -> str:
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Names to the left, numbers to the right; lines at a terminal, aligned text in a pipe."""
     shown = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
-    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+    if is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb":
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text

@@ -13,20 +13,20 @@ __all__ = ["new"]
 
 @click.command()
 @click.argument("slug")
-@click.option("--project", help="The project that owns the issue, as it writes itself: DeepSpeed, ms-swift.")
+@click.option("--project", help="The project that owns the issue, in its own spelling: DeepSpeed, ms-swift.")
 @click.option(
     "--articles",
     type=click.Path(path_type=Path),
     help="Folder of articles. Default: articles/ at or above this folder, else a new one here.",
 )
 def new(slug: str, project: str | None, articles: Path | None) -> None:
-    """Lay out both files of a new article, named SLUG, with what each section wants.
+    """Write the two files (English and Chinese) of a new article named SLUG, with a placeholder in each section.
 
     \b
       kb new deepspeed-zero3-empty-weights --project DeepSpeed
       kb new nccl-timeout --articles notes
 
-    A file that is there is never overwritten. `kb check` finds what was left to write.
+    An existing file is never overwritten. `kb check` lists the placeholders that are left.
     """
     warn_on_stderr()
     from kb.articles.scaffold import is_slug, scaffold

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from kb.cli.common import MAX_STDIN, echo, json_option, print_json, screen
+from kb.cli.common import echo, json_option, print_json, read_stdin, screen
 
 __all__ = ["parse"]
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False))
-@click.option("--explain", is_flag=True, help="Also list every place that is in no record, and why.")
+@click.option("--explain", is_flag=True, help="Also list every place that is not part of a record, and why.")
 @json_option
 def parse(path: Path, explain: bool, as_json: bool) -> None:
     """Show the issues found in the article PATH ("-" for stdin), without touching any index.
@@ -28,7 +27,7 @@ def parse(path: Path, explain: bool, as_json: bool) -> None:
     from kb.scraped import parse as parse_article
 
     if str(path) == "-":
-        article = parse_article(sys.stdin.buffer.read(MAX_STDIN), path="stdin.md")
+        article = parse_article(read_stdin(), path="stdin.md")
     else:
         folder = path.absolute().parent
         inside = f"{folder.name}/{path.name}" if folder.name in ("en", "zh") else path.name
@@ -43,4 +42,4 @@ def parse(path: Path, explain: bool, as_json: bool) -> None:
     else:
         screen().article(article, explain=explain)
         if article.draft:
-            echo("kb: a draft, which `kb build` leaves out until `status: draft` is taken out", err=True)
+            echo("kb: this is a draft; `kb build` leaves it out until you remove the line `status: draft`", err=True)

@@ -15,7 +15,7 @@ __all__ = ["projects"]
 @json_option
 @index_option
 def projects(as_json: bool, index: Path | None) -> None:
-    """List the projects that the base knows issues of, and how many."""
+    """List the projects that the base has issues of, with the number of issues."""
     with open_base(index) as base:
         found = base.projects()
     if as_json:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import complain, echo, index_option, lang_option, open_base, plain
+from kb.cli.common import complain, echo, index_option, is_terminal, lang_option, open_base, plain
 from kb.errors import IndexWriteFailed, KbError
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def _print(outcome: Outcome, found: Explanation, where: str) -> None:
 
     if sys.stderr is None:
         return
-    output = Screen(colour=sys.stderr.isatty() and os.environ.get("TERM") != "dumb", err=True)
-    if sys.stderr.isatty() and not outcome.ends_a_line:
+    output = Screen(colour=is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb", err=True)
+    if is_terminal(sys.stderr) and not outcome.ends_a_line:
         output.say("")
     how, record = _how_it_ended(outcome), found.record
     if found.answered and record:

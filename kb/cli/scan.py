@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from kb.cli.common import complain, echo, index_option, json_option, lang_option, open_base, plain, print_json, screen
+from kb.cli.common import (
+    complain,
+    echo,
+    index_option,
+    is_terminal,
+    json_option,
+    lang_option,
+    open_base,
+    plain,
+    print_json,
+    screen,
+)
 from kb.errors import KbError, QueryError
 
 if TYPE_CHECKING:
@@ -26,13 +37,13 @@ __all__ = ["scan"]
 
 _EXIT_UNKNOWN, _EXIT_UNREADABLE = 1, 65
 _CHUNK, _PIECE = 1 << 20, 1 << 14
-_LARGE = 20 << 20  # bytes of a log from which somebody wonders
+_LARGE = 20 << 20  # bytes from which a log gets a progress bar
 _DAMAGE = (OSError, EOFError, zlib.error)
-_POLL_S, _QUIET_S = 0.25, 1.0  # of a log that is still written
+_POLL_S, _QUIET_S = 0.25, 1.0  # of a followed log: how often to look, and when it counts as quiet
 
 
 def _number(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
-    if value is not None and value != value:  # nan, which is in every range for click
+    if value is not None and value != value:  # NaN, which passes the range check of click
         raise click.BadParameter("not a number", context, option)
     return value
 
@@ -48,11 +59,11 @@ def _number(context: click.Context, option: click.Parameter, value: float | None
     type=click.FloatRange(0, 1),
     metavar="P",
     callback=_number,
-    help="Leave out what is less sure.",
+    help="Leave out issues with a lower confidence.",
 )
-@click.option("--warnings", is_flag=True, help="Also what a program warned of; healthy logs are full of warnings.")
-@click.option("-f", "--follow", is_flag=True, help="Go on while the log is written, until Ctrl-C.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
+@click.option("--warnings", is_flag=True, help="Also report warnings; a healthy log may have many.")
+@click.option("-f", "--follow", is_flag=True, help="Keep reading while the log is written, until Ctrl-C.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; only the exit code counts.")
 @json_option
 @index_option
 def scan(
@@ -74,58 +85,59 @@ def scan(
       kb scan -f train.log
       kubectl logs job/train | kb scan --json - | jq '.logs[].findings[].issue'
 
-    Exits with 0 when a known issue was found, with 1 when none was; with 65 when none was and a log is damaged. What
-    stands before the damage counts.
+    Exits with 0 when it found a known issue, with 1 when it found none, and with 65 when it found none and a log is
+    damaged. The part before the damage is scanned.
     """
     if not logs:
-        if sys.stdin is None or sys.stdin.isatty():
-            raise click.UsageError("which log? kb scan train.log, or pipe one into it")
+        if sys.stdin is None or is_terminal(sys.stdin):
+            raise click.UsageError("no log given: kb scan train.log, or pipe one into it")
         logs = (Path("-"),)
     if follow and (len(logs) > 1 or logs[0] == Path("-") or logs[0].suffix == ".gz"):
-        raise click.UsageError("one plain file can be followed")
+        raise click.UsageError("--follow takes one plain file")
     with open_base(index) as base:
         if project is not None:
-            base.search("error", 1, project=project)  # complains of a project that nobody wrote about
+            base.search("error", 1, project=project)  # raises for a project without issues
         from kb.scan import Scan, Scanner
 
         scanner = Scanner(base, project=project)
-        show = _Shown(base, as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
+        output = _Output(base, as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
         for path in logs:
             if follow:
-                _follow(path, lambda: Scan(scanner, lang=lang, warnings=warnings), show)
+                _follow(path, lambda: Scan(scanner, lang=lang, warnings=warnings), output)
                 continue
             one = Scan(scanner, lang=lang, warnings=warnings)
             try:
                 for chunk in _chunks(path, progress=not quiet):
                     one.feed(chunk)
             except QueryError as error:
-                show.log(str(path), one.finish(), damage=error)
+                output.log(str(path), one.finish(), damage=error)
             else:
-                show.log(str(path), one.finish())
-    show.end()
-    sys.exit(0 if show.found else _EXIT_UNREADABLE if show.damaged else _EXIT_UNKNOWN)
+                output.log(str(path), one.finish())
+    output.end()
+    sys.exit(0 if output.found else _EXIT_UNREADABLE if output.damaged else _EXIT_UNKNOWN)
 
 
-class _Shown:
-    """What `scan` prints: of each log as it ends, or of one that grows as it comes."""
+class _Output:
+    """Prints the findings: of each log when it was read, or of a followed log as they are found."""
 
     def __init__(self, base: KnowledgeBase, *, as_json: bool, quiet: bool, least: float) -> None:
         self._base = base
         self._json, self._quiet, self._least = as_json, quiet, least
         self._logs: list[dict[str, Any]] = []
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
         self.found = self.damaged = 0
 
-    def anew(self, log: str) -> None:
-        """The log that is followed begins again."""
-        self._told.clear()
-        echo(f"kb: {plain(log)} was made anew, and is read from its first line", err=True)
+    def restart(self, log: str) -> None:
+        """The followed file was replaced or cut off: its findings count anew."""
+        self._printed.clear()
+        echo(f"kb: {plain(log)} was made anew; reading it from its first line", err=True)
 
-    def new(self, log: str, findings: tuple[Finding, ...]) -> None:
+    def add(self, log: str, findings: tuple[Finding, ...]) -> None:
+        """The findings so far of a followed log; prints each issue once."""
         for finding in findings:
-            if finding.issue in self._told or finding.confidence < self._least:
+            if finding.issue in self._printed or finding.confidence < self._least:
                 continue
-            self._told.add(finding.issue)
+            self._printed.add(finding.issue)
             self.found += 1
             if self._quiet:
                 continue
@@ -136,7 +148,7 @@ class _Shown:
                 echo()
 
     def log(self, log: str, report: ScanReport, *, damage: KbError | None = None) -> None:
-        """A whole log, or what could be read of it."""
+        """Prints one log. `damage`: why it could not be read to its end."""
         findings = [finding for finding in report.findings if finding.confidence >= self._least]
         self.found += len(findings)
         form = report.as_dict()
@@ -148,13 +160,13 @@ class _Shown:
         self._logs.append({"log": log, **form})
         if self._quiet or self._json:
             return
-        output = screen()
+        terminal = screen()
         for finding in findings:
-            output.finding(finding, log)
+            terminal.finding(finding, log)
             echo()
         known = f"{len(findings)} known issue{'s' * (len(findings) != 1)}" if findings else "No known issue"
         first = "the first " if damage else ""
-        output.say(f"{known} in {first}{report.lines:,} lines of {log}.", "" if findings else "bold yellow")
+        terminal.say(f"{known} in {first}{report.lines:,} lines of {log}.", "" if findings else "bold yellow")
 
     def end(self) -> None:
         if self._json and not self._quiet and self._logs:
@@ -164,18 +176,19 @@ class _Shown:
 
 
 def _chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
-    """The bytes of a log; with a bar on stderr when there are many and somebody is watching. All that can be read comes
-    before the QueryError of a log that is damaged."""
+    """The bytes of a log, with a progress bar on stderr for a large one at a terminal.
+
+    Raises QueryError for a damaged log, after everything that can be read of it.
+    """
     try:
         if path == Path("-"):
-            yield from iter(
-                lambda: os.read(sys.stdin.fileno(), _CHUNK), b""
-            )  # as it comes, not when a megabyte is full
+            # os.read gives what has come so far; a buffered read would wait for a whole megabyte
+            yield from iter(lambda: os.read(sys.stdin.fileno(), _CHUNK), b"")
             return
         with path.open("rb") as raw:
             size = os.fstat(raw.fileno()).st_size
             chunks = _unpacked(raw) if path.suffix == ".gz" else iter(lambda: raw.read(_CHUNK), b"")
-            if not progress or size < _LARGE or not sys.stderr.isatty():
+            if not progress or size < _LARGE or not is_terminal(sys.stderr):
                 yield from chunks
                 return
             with click.progressbar(length=size, file=sys.stderr, label=plain(path.name)) as bar:
@@ -189,7 +202,7 @@ def _chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
 
 
 def _unpacked(raw: BinaryIO) -> Iterator[bytes]:
-    """In small pieces: where the file is damaged, no more than one is lost."""
+    """Reads small pieces: of a damaged file at most one piece is lost."""
     stream = gzip.GzipFile(fileobj=raw)
     pieces: list[bytes] = []
     size = 0
@@ -206,38 +219,39 @@ def _unpacked(raw: BinaryIO) -> Iterator[bytes]:
     yield b"".join(pieces)
 
 
-def _follow(path: Path, begin: Callable[[], Scan], show: _Shown) -> None:
-    """Until Ctrl-C. A log that was made anew or cut off is another one, and is read from its start."""
+def _follow(path: Path, begin: Callable[[], Scan], output: _Output) -> None:
+    """Reads until Ctrl-C. A file that was replaced or cut off is read from its start."""
     log = str(path)
     one = begin()
     raw: BinaryIO = path.open("rb")
-    quiet = 0.0
+    silence = 0.0
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             if chunk := raw.read(_CHUNK):
                 one.feed(chunk)
-                quiet = 0.0
+                silence = 0.0
             else:
                 time.sleep(_POLL_S)
-                quiet += _POLL_S
+                silence += _POLL_S
                 if _is_another(path, raw):
-                    for chunk in iter(lambda: raw.read(_CHUNK), b""):  # noqa: B023  what came before it was moved away
+                    for chunk in iter(lambda: raw.read(_CHUNK), b""):  # noqa: B023  the rest of the old file
                         one.feed(chunk)
-                    show.new(log, one.finish().findings)
+                    output.add(log, one.finish().findings)
                     raw.close()
                     raw = path.open("rb")
                     one = begin()
-                    show.anew(log)
-            if quiet >= _QUIET_S:
+                    output.restart(log)
+            if silence >= _QUIET_S:
                 one.settle()
-            show.new(log, one.findings)
-    show.new(log, one.finish().findings)
+            output.add(log, one.findings)
+    output.add(log, one.finish().findings)
     raw.close()
 
 
 def _is_another(path: Path, opened: BinaryIO) -> bool:
+    """Is `path` no longer the file that was opened, or shorter than what was read?"""
     try:
         now, own = path.stat(), os.fstat(opened.fileno())
-    except OSError:  # between a move and a new file there is none
+    except OSError:  # between a move and a new file, there is no file
         return False
     return now.st_ino != own.st_ino or now.st_size < opened.tell()

@@ -18,15 +18,15 @@ __all__ = ["show"]
 
 @click.command()
 @click.argument("issue")
-@click.option("--lang", type=click.Choice(["en", "zh"]), help="Only this telling.")
+@click.option("--lang", type=click.Choice(["en", "zh"]), help="Only this translation.")
 @json_option
 @index_option
 def show(issue: str, lang: Lang | None, as_json: bool, index: Path | None) -> None:
-    """Show the whole of ISSUE: `slug#n`, `slug#n/zh` for one telling, or a slug for all issues of an article."""
+    """Show the whole of ISSUE: `slug#n`, `slug#n/zh` for one language, or a slug for all issues of an article."""
     with open_base(index) as base:
         records = [record for record in base.show(issue) if lang in (None, record.lang)]
     if not records:
-        raise IndexMissing(f"{issue} is not told in {lang}")
+        raise IndexMissing(f"{issue} has no translation in {lang}")
     if as_json:
         print_json([record.as_dict() for record in records])
         return

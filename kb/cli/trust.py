@@ -14,17 +14,17 @@ __all__ = ["trust"]
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--revoke", is_flag=True, help="Forget it: the base is not used until it is trusted anew.")
+@click.option("--revoke", is_flag=True, help="Stop trusting it: the base is not used until you trust it again.")
 def trust(folder: Path | None, revoke: bool) -> None:
-    """Let the base in FOLDER answer whenever you work in FOLDER or below. Default: the nearest one found here.
+    """Use the base in FOLDER whenever you work in FOLDER or below. Default: the nearest one at or above this folder.
 
     \b
       kb trust                   the articles/ or index/ at or above this folder
       kb trust ~/work/runbooks
       kb trust --revoke
 
-    A knowledge base holds commands. One that came with a folder (a cloned repository, a shared disk) is used only when
-    you have said so here, have built it yourself, or name it with --index.
+    A knowledge base holds commands. kb uses a base that came with a folder (a cloned repository, a shared disk) only if
+    you trust it here, built it yourself, or name it with --index.
     """
     from kb.index.locate import nearest_base
     from kb.index.trust import remember, why_not_ours
