@@ -49,6 +49,7 @@ ONLY_IN = {
     "click": {"cli"},
     "rich": {"cli"},
     "matplotlib": {"evaluate"},
+    "html_to_markdown": {"importers"},
     "mcp": {"serve"},
     "pydantic": {"serve"},
     "IPython": {"hooks"},

@@ -9,21 +9,21 @@ What a draft says is what its source says: nothing is summed up, and what the so
 
 from __future__ import annotations
 
-from kb.importers.form import Draft, Told, compose
+from kb.importers.form import DraftArticle, DraftIssue, compose
 from kb.importers.github import read_threads
-from kb.importers.keep import Kept, Shelf, keep
 from kb.importers.pages import find_pages, page_draft
+from kb.importers.save import ArticleFolder, SavedDraft, save_draft
 from kb.importers.thread import thread_draft
 
 __all__ = [
-    "Draft",
-    "Kept",
-    "Shelf",
-    "Told",
+    "ArticleFolder",
+    "DraftArticle",
+    "DraftIssue",
+    "SavedDraft",
     "compose",
     "find_pages",
-    "keep",
     "page_draft",
     "read_threads",
+    "save_draft",
     "thread_draft",
 ]

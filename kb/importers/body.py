@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kb.importers.mask import mask, tidy
+from kb.importers.mask import mask_secrets, tidy
 from kb.logs.errors import is_error_line
 from kb.scraped.labels import role_of
 
@@ -61,7 +61,7 @@ class Body:
 
 def read_body(text: str, *, reply: bool = False) -> Body:
     """`reply`: an answer in a thread, whose quotations and mentions at the beginning go, and whose check boxes stay."""
-    text = mask(tidy(text))
+    text = mask_secrets(tidy(text))
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n\n[…]\n\n{text[-MAX_CHARS // 2 :]}"
     versions = _versions(text)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from kb.articles.own import OWN_LABELS
 from kb.errors import ArticleError
-from kb.importers.mask import mask, tidy
+from kb.importers.mask import mask_secrets, tidy
 from kb.records import Article, Lang
 from kb.scraped import parse
 
-__all__ = ["Draft", "Told", "compose", "contained", "fenced", "one_line", "slug_from"]
+__all__ = ["DraftArticle", "DraftIssue", "compose", "contained", "fenced", "one_line", "slug_from"]
 
 MAX_TITLE = 200
 MAX_LINE = 400  # characters of a tag, version or address
@@ -39,20 +39,20 @@ _LEFT: dict[Lang, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DraftIssue:
     """One issue; symptom, cause and fix are markdown, empty when the source does not say."""
 
     title: str
     symptom: str
     cause: str
     fix: str
-    asked: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     project: str | None = None
     """when it differs from the article's"""
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DraftArticle:
     slug: str
     lang: Lang
     title: str
@@ -62,12 +62,12 @@ class Draft:
     sources: tuple[str, ...]
     updated: str
     """a date as 2026-01-31, or empty"""
-    issues: tuple[Told, ...]
+    issues: tuple[DraftIssue, ...]
     address: str = ""
     """of the page or thread itself, by which it is known again; empty when it does not say"""
 
 
-def compose(draft: Draft) -> str:
+def compose(draft: DraftArticle) -> str:
     """The article's text. `kb.articles.parse` reads it as one record for each issue, in order: title, symptom, cause,
     fix and ways of asking as `contained` leaves them, and placeholders of `kb new` for a symptom or fix that is empty.
 
@@ -85,7 +85,7 @@ def compose(draft: Draft) -> str:
 
 def contained(markdown: str) -> str:
     """The same text with its headings below the form's, its fences closed; in a fence whole when that is not enough."""
-    text = _trimmed("\n".join(_tamed(tidy(mask(markdown)).split("\n"))))
+    text = _trimmed("\n".join(_tamed(tidy(mask_secrets(markdown)).split("\n"))))
     if not text or _is_contained(text):
         return text
     return fenced(text)
@@ -99,7 +99,7 @@ def fenced(text: str) -> str:
 
 def one_line(text: str, most: int = MAX_LINE) -> str:
     """Without line breaks, secrets and surplus spaces."""
-    return " ".join(tidy(mask(text[: most * 8])).split())[:most].strip()
+    return " ".join(tidy(mask_secrets(text[: most * 8])).split())[:most].strip()
 
 
 def slug_from(*parts: str, most: int = 72) -> str:
@@ -114,7 +114,7 @@ def slug_from(*parts: str, most: int = 72) -> str:
     return slug
 
 
-def _front(draft: Draft) -> str:
+def _front(draft: DraftArticle) -> str:
     lists = (("tags", draft.tags), ("versions", draft.versions), ("sources", draft.sources))
     lines = ["---", *([f"project: {_quoted(draft.project)}"] if draft.project else [])]
     for name, values in lists:
@@ -133,27 +133,27 @@ def _title(text: str) -> str:
     return text or "Untitled"
 
 
-def _shaped(issue: Told, lang: Lang, all_fenced: bool) -> Told:
+def _shaped(issue: DraftIssue, lang: Lang, all_fenced: bool) -> DraftIssue:
     title = _title(issue.title)
     if title.casefold().rstrip(":： ") in OWN_LABELS:
         title = f"{title} ({issue.project or 'issue'})"
-    put = (lambda text: fenced(tidy(mask(text))) if text.strip() else "") if all_fenced else contained
+    put = (lambda text: fenced(tidy(mask_secrets(text))) if text.strip() else "") if all_fenced else contained
     symptom, fix = put(issue.symptom) or _LEFT[lang][0], put(issue.fix) or _LEFT[lang][1]
-    asked = tuple(dict.fromkeys(text for way in issue.asked if (text := one_line(way).strip("-*+•# >"))))
-    return Told(title, symptom, put(issue.cause), fix, asked, one_line(issue.project or "", 80) or None)
+    asked = tuple(dict.fromkeys(text for way in issue.aliases if (text := one_line(way).strip("-*+•# >"))))
+    return DraftIssue(title, symptom, put(issue.cause), fix, asked, one_line(issue.project or "", 80) or None)
 
 
-def _laid_out(issue: Told, lang: Lang) -> str:
+def _laid_out(issue: DraftIssue, lang: Lang) -> str:
     symptom, cause, fix, asked, project = _NAMES[lang]
     parts = [f"## {issue.title}", *([f"{project}: {issue.project}"] if issue.project else [])]
     parts += [f"### {symptom}", issue.symptom]
     parts += [f"### {cause}", issue.cause] if issue.cause else []
     parts += [f"### {fix}", issue.fix]
-    parts += [f"### {asked}", "\n".join(f"- {way}" for way in issue.asked)] if issue.asked else []
+    parts += [f"### {asked}", "\n".join(f"- {way}" for way in issue.aliases)] if issue.aliases else []
     return "\n\n".join(parts)
 
 
-def _says(article: Article, issues: list[Told]) -> bool:
+def _says(article: Article, issues: list[DraftIssue]) -> bool:
     found = [(r.title, r.symptom, r.cause, r.fix) for r in article.records]
     return found == [(one.title, one.symptom, one.cause, one.fix) for one in issues]
 

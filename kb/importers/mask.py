@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MASK", "mask", "tidy"]
+__all__ = ["MASK", "mask_secrets", "tidy"]
 
 MASK = "[masked]"
 
@@ -82,7 +82,7 @@ def tidy(text: str) -> str:
     return _CONTROL.sub("", _BREAKS.sub("\n", text))
 
 
-def mask(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """The same text, in place of each key, token and password `[masked]`."""
     text = _TOKENS.sub(MASK, _PEM.sub(MASK, text))
     for place in _PLACES:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kb.articles import MAX_BYTES
 from kb.errors import ArticleError
-from kb.importers.form import Draft, Told, fenced, slug_from
+from kb.importers.form import DraftArticle, DraftIssue, fenced, slug_from
 from kb.importers.web import Page, decoded, read_html
 from kb.records import IssueRecord
 from kb.scraped import parse
@@ -52,7 +52,7 @@ def find_pages(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
                     yield file, file.relative_to(path).as_posix()
 
 
-def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
+def page_draft(data: bytes, name: str, project: str | None = None) -> DraftArticle:
     """`name` is the page's path; its end tells HTML from text. Raises ArticleError: unreadable, or no issue in it."""
     stem = name.rpartition(".")[0] or name
     page = Page("", "", "", "")
@@ -71,7 +71,7 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
         raise ArticleError("no issue was found in it", path=name, hint="kb parse --explain")
     first = article.records[0]
     owner = project or first.project
-    return Draft(
+    return DraftArticle(
         slug=_slug(stem, f"{article.title} {page.title}"),
         lang=article.lang,
         title=article.title or page.title or first.title,
@@ -107,8 +107,8 @@ def _slug(name: str, title: str) -> str:
     return f"{words}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
-def _told(record: IssueRecord, project: str | None) -> Told:
+def _told(record: IssueRecord, project: str | None) -> DraftIssue:
     """An error line that its symptom does not show stands above it."""
     lost = [line for line in record.errors if line not in record.symptom and line not in record.title]
     symptom = "\n\n".join([*([fenced("\n".join(lost))] if lost else []), *([record.symptom] if record.symptom else [])])
-    return Told(record.title, symptom, record.cause, record.fix, record.aliases, project)
+    return DraftIssue(record.title, symptom, record.cause, record.fix, record.aliases, project)

@@ -11,9 +11,9 @@ from contextlib import suppress
 from kb.articles.source import detect_lang
 from kb.errors import QueryError
 from kb.importers.body import Body, read_body
-from kb.importers.form import Draft, Told, fenced, slug_from
+from kb.importers.form import DraftArticle, DraftIssue, fenced, slug_from
 from kb.importers.github import Comment, Thread
-from kb.importers.mask import mask
+from kb.importers.mask import mask_secrets
 from kb.logs.read import read
 from kb.scraped.products import PRODUCT_OF
 
@@ -49,7 +49,7 @@ _CODE = re.compile(r"`|#\d{1,7}\b|\b\d{1,4}\.\d{1,4}|/(?:pull|commit)/")
 _STILL_ASKED = re.compile(r"[?？]\s{0,9}\Z")
 
 
-def thread_draft(thread: Thread, project: str | None = None) -> Draft:
+def thread_draft(thread: Thread, project: str | None = None) -> DraftArticle:
     """What the opening post tells, and the comment that speaks most for being the fix."""
     opening = read_body(thread.body)
     fix = accepted_fix(thread)
@@ -57,12 +57,12 @@ def thread_draft(thread: Thread, project: str | None = None) -> Draft:
     lang = detect_lang(f"{thread.title}\n{opening.prose}\n{cure.prose}")
     repository = thread.repository
     owner = project or PRODUCT_OF.get(repository.casefold(), repository) or None
-    named = mask(thread.title)
+    named = mask_secrets(thread.title)
     title = _KIND.sub("", named) or named
-    told = Told(title, _symptom(opening), "", cure.text)
+    told = DraftIssue(title, _symptom(opening), "", cure.text)
     number = str(thread.number) if thread.number else ""
     address = fix.url if fix else ""
-    return Draft(
+    return DraftArticle(
         slug=slug_from(repository or "issue", number, title),
         lang=lang,
         title=f"{owner}: {title}" if owner else title,

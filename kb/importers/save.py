@@ -17,16 +17,16 @@ from kb.articles.folder import read_article, read_articles
 from kb.articles.frontmatter import peek
 from kb.articles.scaffold import PLACEHOLDER, is_slug, write_new
 from kb.errors import ArticleError
-from kb.importers.form import Draft, compose
+from kb.importers.form import DraftArticle, compose
 
-__all__ = ["Kept", "Shelf", "keep"]
+__all__ = ["ArticleFolder", "SavedDraft", "save_draft"]
 
 _SAME = 0.8  # of a draft's text, found in an article of its name: a reviewer has worked on it since
 _TRACKING = re.compile(r"(?<=[?&])utm_\w{1,20}=[^&]{0,400}&?")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedDraft:
     """Where a draft went; or, with `already`, the article that was there."""
 
     path: str
@@ -34,7 +34,7 @@ class Kept:
     already: bool = False
 
 
-class Shelf:
+class ArticleFolder:
     """A folder of articles: their slugs, the addresses they name as their sources, what they say."""
 
     def __init__(self, folder: Path) -> None:
@@ -55,7 +55,7 @@ class Shelf:
         for address in addresses:
             self._addresses.setdefault(_plain(address), path)
 
-    def holds(self, draft: Draft, text: str) -> str | None:
+    def holds(self, draft: DraftArticle, text: str) -> str | None:
         """The article that tells what the draft does: from its address, in its words, or mostly in its words and
         under its name or from a source they share (a reviewer's work)."""
         if draft.address and (held := self._addresses.get(_plain(draft.address))):
@@ -95,25 +95,25 @@ class Shelf:
         return sum(len(line) for line in ours & theirs) / max(1, sum(map(len, ours)))
 
 
-def keep(draft: Draft, shelf: Shelf, *, dry_run: bool = False) -> Kept:
+def save_draft(draft: DraftArticle, folder: ArticleFolder, *, dry_run: bool = False) -> SavedDraft:
     """Writes `<lang>/<slug>.md`, never over a file; what an article tells already, or was imported before, is left as
     it is there. Raises ArticleError for a draft that tells nothing or whose place something else has taken,
     IndexWriteFailed.
     """
     draft = replace(draft, slug=draft.slug if is_slug(draft.slug) else _unspoken(draft))
     text = compose(draft)
-    if held := shelf.holds(draft, text):
-        return Kept(held, already=True)
-    path = f"{draft.lang}/{shelf.free(draft.slug)}.md"
-    if os.path.lexists(shelf.folder / path):
-        raise ArticleError("something that is no article has this name", path=shelf.folder / path)
+    if held := folder.holds(draft, text):
+        return SavedDraft(held, already=True)
+    path = f"{draft.lang}/{folder.free(draft.slug)}.md"
+    if os.path.lexists(folder.folder / path):
+        raise ArticleError("something that is no article has this name", path=folder.folder / path)
     if not dry_run:
-        write_new(shelf.folder / path, text.encode())
-    shelf.put(path, text.encode(), *([draft.address] if draft.address else []))
-    return Kept(path)
+        write_new(folder.folder / path, text.encode())
+    folder.put(path, text.encode(), *([draft.address] if draft.address else []))
+    return SavedDraft(path)
 
 
-def _unspoken(draft: Draft) -> str:
+def _unspoken(draft: DraftArticle) -> str:
     """A slug for what has no ASCII words, or is called like a device of Windows: the same for the same title."""
     name = hashlib.sha256(f"{draft.sources[:1]}{draft.title}".encode("utf-8", "replace")).hexdigest()[:8]
     return f"{draft.slug}-{name}" if draft.slug else f"draft-{name}"
