@@ -178,7 +178,7 @@ def test_an_article_that_only_mentions_a_thread_does_not_tell_it(tmp_path: Path)
     text = "---\nsources: [{}]\n---\n\n# A\n\nsee https://github.com/acme/trainkit/issues/820\n"
     (tmp_path / "en/a.md").write_text(text.format("https://github.com/acme/trainkit/issues/812/"), "utf-8")
     told = run("github", CASES / "gh.json", "--articles", tmp_path)
-    assert "kb: en/a.md tells it already" in told.stderr
+    assert "kb: en/a.md has it already" in told.stderr
     assert "1 draft written, 1 there already" in told.stderr
 
 
