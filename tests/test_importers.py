@@ -36,7 +36,7 @@ from kb.importers.mask import mask_secrets, tidy
 from kb.importers.thread import accepted_fix
 from kb.importers.web import decoded, read_html
 from kb.records import Article, IssueRecord
-from kb.review.lint import WAITS, review
+from kb.review.lint import IS_DRAFT, review
 from kb.scraped import parse
 
 CASES = Path(__file__).parent / "cases" / "import"
@@ -185,7 +185,7 @@ def test_an_article_that_only_mentions_a_thread_does_not_tell_it(tmp_path: Path)
 def test_drafts_wait_for_their_review(tmp_path: Path) -> None:
     run("github", CASES / "gh.json", "--articles", tmp_path)
     found = review(tmp_path)
-    assert sum(finding.message == WAITS for finding in found) == 2
+    assert sum(finding.message == IS_DRAFT for finding in found) == 2
     assert {finding.level for finding in found} == {"warning"}
 
 

@@ -38,31 +38,31 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
     warn_on_stderr()
     from kb.index.fsck import check_index
     from kb.index.locate import locate, own_articles
-    from kb.review.lint import WAITS, review
+    from kb.review.lint import IS_DRAFT, review
 
     folder = articles or (None if index else own_articles())
     if stats:
         _print_stats(folder or locate(index).articles, as_json)
         return
-    findings = review(folder) if folder else []
+    problems = review(folder) if folder else []
     place = locate(index)
     if (index or not place.kept_fresh) and not (articles and index is None):
-        findings += check_index(place.index, articles or place.articles, named=place.named)
+        problems += check_index(place.index, articles or place.articles, named=place.named)
     elif folder is None:
         raise IndexMissing(
             "there are no articles and no index here", path=Path.cwd(), hint="--articles DIR or --index DIR"
         )
     if as_json:
-        print_json([{"path": f.path, "line": f.line, "level": f.level, "message": f.message} for f in findings])
+        print_json([{"path": f.path, "line": f.line, "level": f.level, "message": f.message} for f in problems])
     else:
-        for f in findings:
+        for f in problems:
             where = plain(f.path) + (f":{f.line}" if f.line else "")
             echo(f"{where}: {f.level}: {plain(f.message)}")
-    if drafts := sum(f.message == WAITS for f in findings):
+    if drafts := sum(f.message == IS_DRAFT for f in problems):
         echo(f"{counted(drafts, 'draft')} waiting for review", err=True)
-    errors = sum(f.level == "error" for f in findings)
-    echo(f"{counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}", err=True)
-    sys.exit(ArticleError.exit_code if errors or (strict and findings) else 0)
+    errors = sum(f.level == "error" for f in problems)
+    echo(f"{counted(errors, 'error')}, {counted(len(problems) - errors, 'warning')}", err=True)
+    sys.exit(ArticleError.exit_code if errors or (strict and problems) else 0)
 
 
 def _print_stats(folder: Path | None, as_json: bool) -> None:

@@ -64,7 +64,7 @@ def github(
         --json number,title,body,comments,labels,url,state,author,createdAt | kb import github -
       kb import github issues.json comments.json --label bug --closed-only --dry-run
 
-    The first post becomes the symptom. The comment that most looks like the fix becomes the fix; that choice is a guess.
+    The first post becomes the symptom. The comment that looks most like a fix becomes the fix; this is a guess.
     Bots, pull requests and the words of issue forms are left out; keys and tokens are masked.
     """
     gc.enable()

@@ -1,7 +1,7 @@
 """A logging handler that explains error records.
 
-The thread that logs only queues the record. A daemon thread of kb asks the base and logs the known issue as a warning of
-the logger "kb", so that it goes wherever the program's log goes. When the queue is full, records are left out.
+The thread that logs only queues the record. A daemon thread of kb asks the base and logs the known issue as a warning
+of the logger "kb", so that it goes wherever the program's log goes. When the queue is full, records are left out.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The child is in our process group. A signal to the group (a key at the terminal, a scheduler, `timeout`) reaches the
 child by itself; a signal to kb alone must be passed on. A process cannot ask the kernel which of the two it got. So a
 sentinel runs beside the child: a process in the same group that does nothing. If the sentinel got a signal, the child
-got it, too; if only kb got it, kb passes it on. This also works when somebody signals the processes of a job one by one.
+got it, too; if only kb got it, kb passes it on. This also works for signals to all processes of a job, one by one.
 
 A process group of its own for the child would need no sentinel. But then a signal to the group of kb would miss the
 child, and kb would have to do the job control of a shell: hand over the terminal, stop and continue with the child.
