@@ -7,6 +7,7 @@
     ├─ IndexMismatch           65   the index was built by another encoder or format
     ├─ IndexMissing            66   there is no index (or no such issue) here
     ├─ EncoderUnavailable      69   a model or its extra is not installed
+    ├─ ExtraMissing            69   another extra is not installed
     ├─ IndexWriteFailed        74   disk full, no permission, I/O error
     └─ IndexBusy               75   another build holds the lock
 
@@ -20,6 +21,7 @@ from pathlib import Path
 __all__ = [
     "ArticleError",
     "EncoderUnavailable",
+    "ExtraMissing",
     "IndexBusy",
     "IndexCorrupt",
     "IndexMismatch",
@@ -70,6 +72,10 @@ class IndexMissing(KbError):
 
 
 class EncoderUnavailable(KbError):
+    exit_code = 69
+
+
+class ExtraMissing(KbError):
     exit_code = 69
 
 

@@ -298,7 +298,7 @@ def report(
                 at=measured.min_confidence,
                 answered=summary.known.answered,
                 right=summary.known.answered_right,
-                wrong=1 - summary.unknown.rejected,
+                wrong=1 - summary.unknown.abstention_rate,
                 error=summary.calibration.error if summary.calibration else 0.0,
             )
         )

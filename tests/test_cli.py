@@ -533,6 +533,63 @@ def test_a_terminal_gets_colours_and_nothing_else_of_an_article(arguments: list[
         assert "\ufffd" in text
 
 
+MARKUP = """---
+project: Demo
+---
+
+# Notes
+
+## A worker with <angle> brackets hangs
+
+### Symptom
+
+It prints `<class 'Worker'>` and <b>bold</b> words.
+
+<details>
+<summary>The log</summary>
+
+```
+HangError: worker <pid> hangs
+```
+
+</details>
+
+### Cause
+
+List<int> & co; see [the notes](https://example.org/notes), [a reference][1] and ![a picture](chart.png).
+
+[1]: https://example.org/reference
+
+<!-- a comment -->
+
+### Fix
+
+1. Run kill -9 <pid>, then rm <old-folder>/cache.
+   <div>Last words.</div>
+2. Compare a < b && c > d.
+
+       indented <code>
+"""
+
+
+@on_posix
+@pytest.mark.parametrize("arguments", [["search", "HangError: worker hangs"], ["show", "hang#1"]])
+def test_a_terminal_shows_every_word_that_a_pipe_gets(arguments: list[str], tmp_path: Path) -> None:
+    """rich drops raw HTML: `kill -9 <pid>` was shown as `kill -9 `."""
+    (tmp_path / "notes" / "en").mkdir(parents=True)
+    (tmp_path / "notes" / "en" / "hang.md").write_text(MARKUP, "utf-8")
+    KnowledgeBase.build(tmp_path / "notes", tmp_path / "base")
+    _, seen = _pty(*arguments, KB_INDEX=str(tmp_path / "base"))
+    shown = re.sub(r"\s+", "", OURS.sub(b"", seen).decode("utf-8"))
+    command = [sys.executable, "-m", "kb", *arguments]
+    piped = subprocess.run(
+        command, capture_output=True, encoding="utf-8", env={**os.environ, "KB_INDEX": str(tmp_path / "base")}
+    ).stdout
+    for word in re.findall(r"<[^<>]{1,30}>|[\w./:-]*\w", piped):
+        assert re.sub(r"\s+", "", word) in shown
+    assert "kill-9<pid>,thenrm<old-folder>/cache" in shown
+
+
 @on_posix
 @pytest.mark.parametrize("command", [["build"], ["build", "--keep-going"], ["check"], ["search", "boom"]])
 def test_a_terminal_gets_no_escapes_of_names_and_placeholders(command: list[str], tmp_path: Path) -> None:
@@ -681,6 +738,34 @@ def test_a_machine_without_a_locale(index: Path) -> None:
 
 
 @on_posix
+@pytest.mark.parametrize("command", [["search", "-"], ["parse", "-"], ["eval", "-"], ["search", "--batch", "-"]])
+def test_stdin_that_cannot_be_read_is_named(command: list[str], index: Path, tmp_path: Path) -> None:
+    """It was reported as a failure of stdout."""
+    with (tmp_path / "input").open("wb") as write_only:
+        ran = subprocess.run(
+            [sys.executable, "-m", "kb", *command],
+            stdin=write_only,
+            capture_output=True,
+            encoding="utf-8",
+            env={**os.environ, "KB_INDEX": str(index)},
+        )
+    assert ran.returncode == 64, ran.stderr
+    assert "stdin" in ran.stderr
+    assert "stdout" not in ran.stderr
+
+
+@on_posix
+@pytest.mark.parametrize("command", [["search", DEQUE], ["search", "--json", DEQUE], ["projects"]])
+def test_a_closed_stdout_is_named(command: list[str], index: Path) -> None:
+    ran = subprocess.run(
+        ["/bin/sh", "-c", '"$@" >&-', "sh", sys.executable, "-m", "kb", *command],
+        capture_output=True, encoding="utf-8", env={**os.environ, "KB_INDEX": str(index)}
+    )  # fmt: skip
+    assert ran.returncode == 74
+    assert ran.stderr.startswith("kb: stdout: the answer could not be written")
+
+
+@on_posix
 def test_a_reader_that_leaves_early_is_no_error(index: Path) -> None:
     shell = f"{sys.executable} -m kb search --batch - --index {index} | head -n 1; echo ${{PIPESTATUS[0]}}"
     data = (BATCH[0] + "\n").encode() * 300
@@ -718,7 +803,7 @@ def _no_colour_of_ours() -> Iterator[None]:
 
 
 def test_a_hundred_megabytes_on_stdin_keep_their_end(kb_: Kb, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kb.cli.ask.MAX_STDIN", 1 << 20)
+    monkeypatch.setattr("kb.cli.common.MAX_STDIN", 1 << 20)
     data: Any = b"start\n" + b"INFO all is well\n" * 200_000 + POP.encode()
     ran = kb_("search", "-", stdin=data, base=index)
     assert ran.code == 0

@@ -12,7 +12,7 @@ from kb.articles import is_draft
 from kb.base import KnowledgeBase
 from kb.cli import cli
 from kb.index.build import build
-from kb.review.lint import WAITS, review
+from kb.review.lint import IS_DRAFT, review
 from kb.scraped import parse
 
 DRAFT = article("flux is 0").replace("---\n", "---\nstatus: draft\n", 1)
@@ -98,7 +98,7 @@ def test_a_check_lists_what_waits_and_fails_for_none(write: Write) -> None:
     left = DRAFT.replace("Set it to 1.", "1. <to write: the first step>").replace("flux is 0", "flow is 1")
     folder = write({"en/a.md": article("boom at 7"), "en/b.md": DRAFT, "en/c.md": left})
     found = review(folder)
-    assert [finding.path for finding in found if finding.message == WAITS] == ["en/b.md", "en/c.md"]
+    assert [finding.path for finding in found if finding.message == IS_DRAFT] == ["en/b.md", "en/c.md"]
     assert any("left to write" in finding.message for finding in found)
     assert {finding.level for finding in found} == {"warning"}
     ended = CliRunner().invoke(cli, ["check", "--articles", str(folder)])

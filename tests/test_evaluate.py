@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from kb import KnowledgeBase
 from kb.cli import cli
-from kb.cli.measure import _table
+from kb.cli.eval import _table
 from kb.errors import IndexWriteFailed, KbError, QueryError
 from kb.evaluate import (
     DEPTH,
@@ -174,7 +174,7 @@ def test_known_and_unknown_are_counted_apart(asked: list[Judged]) -> None:
     assert (found.known.n if found.known else 0) == len(asked) - len(unknown)
     assert (found.unknown.n if found.unknown else 0) == len(unknown)
     if found.unknown:
-        assert found.unknown.rejected == pytest.approx(sum(not one.answered for one in unknown) / len(unknown))
+        assert found.unknown.abstention_rate == pytest.approx(sum(not one.answered for one in unknown) / len(unknown))
     assert summarise(one for one in asked if one.wanted).known == found.known
 
 
@@ -372,9 +372,9 @@ def test_the_confidence_from_which_it_speaks(index: Path, file: Path) -> None:
         always, never = (evaluate(base, questions, min_confidence=p).all for p in (0.0, 1.0))
         empty = evaluate(base, questions[-1:]).all
     assert always.known is not None and always.unknown is not None
-    assert (always.known.answered, always.unknown.rejected) == (1.0, 0.0)
+    assert (always.known.answered, always.unknown.abstention_rate) == (1.0, 0.0)
     assert never.known is not None and never.unknown is not None
-    assert (never.known.answered, never.unknown.rejected) == (0.0, 1.0)
+    assert (never.known.answered, never.unknown.abstention_rate) == (0.0, 1.0)
     assert empty == Summary(None, None, None, None)
 
 
@@ -440,7 +440,7 @@ def test_json_has_stable_keys(index: Path, file: Path) -> None:
     ]
     assert list(found["all"]) == ["known", "unknown", "calibration", "latency_ms"]
     assert list(found["all"]["known"]) == ["n", *METRICS[:-1]]
-    assert list(found["all"]["unknown"]) == ["n", "rejected"]
+    assert list(found["all"]["unknown"]) == ["n", "abstention_rate"]
     assert list(found["all"]["calibration"]) == ["error", "balanced_error", "bins"]
     assert list(found["all"]["calibration"]["bins"][0]) == ["low", "high", "n", "confidence", "right"]
     assert list(found["all"]["latency_ms"]) == ["p50", "p95", "p99", "max"]
@@ -464,7 +464,7 @@ def test_one_language_only(index: Path, file: Path) -> None:
     ("limits", "code", "said"),
     [
         (["recall@1=0.6"], 0, ""),
-        (["recall@1=0.6", "rejected=1"], 0, ""),
+        (["recall@1=0.6", "abstention_rate=1"], 0, ""),
         (["Recall@1=0.9"], 1, "kb: recall@1 is 0.667, wanted 0.9"),
         (["recall@1=0.6", "answered_right=0.7"], 1, "kb: answered_right is 0.667, wanted 0.7"),
         (["recall@2=0.6"], 2, "mrr@10"),
@@ -481,9 +481,9 @@ def test_fail_under(limits: list[str], code: int, said: str, index: Path, file: 
 
 
 def test_what_is_not_measured_fails(index: Path) -> None:
-    ran = run("-", "--index", index, "--fail-under", "rejected=0", stdin=json.dumps(LINES[0]))
+    ran = run("-", "--index", index, "--fail-under", "abstention_rate=0", stdin=json.dumps(LINES[0]))
     assert ran.exit_code == 1
-    assert "rejected is not measured by any question" in ran.stderr
+    assert "abstention_rate is not measured by any question" in ran.stderr
 
 
 @pytest.mark.parametrize(

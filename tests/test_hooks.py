@@ -381,7 +381,7 @@ def test_the_end_of_a_program_is_told_whatever_its_threads_did(
     hook = excepthook._hook
     assert hook is not None
     for _ in range(50):
-        hook._ration_of_threads.take()
+        hook._limiter_of_threads.take()
     released.clear()
     hook._of_threads._worker = threading.Thread(target=released.wait, args=(20,))  # a thread's hint that hangs
     hook._of_threads._worker.start()

@@ -30,7 +30,7 @@ LAYERS = [
     {"errors", "records", "text", "arrays"},
     {"logs", "articles", "scraped", "encoders"},
     {"index"},
-    {"search", "scan", "base", "review", "importers", "evaluate"},
+    {"brief", "search", "scan", "base", "review", "importers", "evaluate"},
     {"run", "hooks", "serve", "cli", "__main__"},
 ]
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
@@ -43,12 +43,13 @@ ONLY_IN = {
     "torch": set(),
     "transformers": set(),
     "safetensors": {"arrays"},
-    "markdown_it": {"text.fences", "articles.lines", "serve.nodes"},
+    "markdown_it": {"text.fences", "articles.lines", "serve.nodes", "cli.render"},
     "yaml": {"articles"},
     "jieba": set(),  # `text` reads its dictionary and imports none of it
     "click": {"cli"},
     "rich": {"cli"},
     "matplotlib": {"evaluate"},
+    "html_to_markdown": {"importers"},
     "mcp": {"serve"},
     "pydantic": {"serve"},
     "prometheus_client": {"serve"},

@@ -193,13 +193,13 @@ def test_between_the_tellings(base: Path) -> None:
     (base / "zh/empty.md").rename(base / "zh/third.md")
     found = {(f.path, f.level, f.message) for f in review(base)}
     assert ("zh/other.md", "error", "1 issues here, 2 in en/other.md") in found
-    assert ("en/empty.md", "warning", "empty has no telling in zh") in found
-    assert ("zh/third.md", "warning", "third has no telling in en") in found
+    assert ("en/empty.md", "warning", "empty has no translation in zh") in found
+    assert ("zh/third.md", "warning", "third has no translation in en") in found
 
 
 def test_a_copy_of_the_english_telling_is_no_chinese_one(base: Path) -> None:
     (base / "zh" / "empty.md").write_text(EN, "utf-8")
-    assert [f.message for f in review(base)] == ["empty#1/zh is told without a Chinese character"]
+    assert [f.message for f in review(base)] == ["empty#1/zh has no Chinese character"]
 
 
 def test_issues_in_another_order(base: Path) -> None:
@@ -226,7 +226,7 @@ def test_an_issue_told_twice(base: Path) -> None:
     assert any("the same as copy#1/en" in message for message in messages)
     (base / "en" / "deep").mkdir()
     (base / "en" / "deep" / "Empty.md").write_text(EN, "utf-8")
-    assert any(f.message == "empty#1/en is told by en/deep/Empty.md already" for f in review(base))
+    assert any(f.message == "empty#1/en is in en/deep/Empty.md already" for f in review(base))
 
 
 @pytest.mark.parametrize("copies", [2, 30, 31, 100])

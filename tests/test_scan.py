@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb import KnowledgeBase
-from kb.cli.watch import _chunks
+from kb.cli.scan import _chunks
 from kb.errors import QueryError
 from kb.index import follow
 from kb.index.build import build

@@ -1,7 +1,9 @@
-"""Here is what somebody typed; do it, and say how it went: on stdout the answer, on stderr what went wrong, and an exit
-code.
+"""The command line: `kb` and its commands. Answers go to stdout, messages to stderr, and the exit code says which.
 
-What a command needs is imported when it runs: `kb --help` and a search pay for nothing else.
+Each command has a module of its name (`import` is in `imports`), which is imported only when the command runs.
+
+    common    options that several commands share, opening the base, reading and writing
+    render    results at a terminal: colour and layout
 """
 
 from __future__ import annotations
@@ -24,28 +26,28 @@ _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 _EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 
-# In the order in which people need them: the command, the module it stands in, and its name there.
+# In the order in which people need them: the command, and its module and name in this package.
 _COMMANDS = {
-    "search": ("ask", "search"),
-    "scan": ("watch", "scan"),
-    "run": ("watch", "run"),
-    "show": ("ask", "show"),
-    "projects": ("ask", "projects"),
-    "build": ("make", "build"),
-    "trust": ("make", "trust"),
-    "parse": ("make", "parse"),
-    "new": ("make", "new"),
-    "check": ("make", "check"),
-    "eval": ("measure", "evaluate"),
-    "serve": ("serve", "serve"),
-    "import": ("imports", "imports"),
-    "mcp": ("mcp", "mcp"),
-    "completion": ("make", "completion"),
+    "search": "search.search",
+    "scan": "scan.scan",
+    "run": "run.run",
+    "show": "show.show",
+    "projects": "projects.projects",
+    "build": "build.build",
+    "trust": "trust.trust",
+    "parse": "parse.parse",
+    "new": "new.new",
+    "check": "check.check",
+    "eval": "eval.evaluate",
+    "serve": "serve.serve",
+    "import": "imports.imports",
+    "mcp": "mcp.mcp",
+    "completion": "completion.completion",
 }
 
 
 class _Group(click.Group):
-    """Imports the module of the command that is asked for, and no other."""
+    """Imports a command's module when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -53,12 +55,12 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        module, attribute = _COMMANDS[name]
+        module, _, attribute = _COMMANDS[name].rpartition(".")
         command: click.Command = getattr(import_module(f"kb.cli.{module}"), attribute)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """What cannot be written ends with a code of its own; click and Python would exit with 1 or 120."""
+        """A failed write has exit codes of its own; click and Python would exit with 1 or 120."""
         try:
             try:
                 return super().invoke(ctx)
@@ -69,12 +71,14 @@ class _Group(click.Group):
             _discard_stdout()
             sys.exit(_EXIT_BROKEN_PIPE)
         except OSError as error:
+            if error.filename is not None:  # stdout has no name
+                raise KbError(f"{error.strerror or error}", path=str(error.filename)) from None
             _discard_stdout()
             raise IndexWriteFailed(f"stdout: the answer could not be written ({error.strerror or error})") from None
 
 
 def _discard_stdout() -> None:
-    """Gives the flush at the interpreter's end somewhere to go."""
+    """Redirects stdout to the null device, so that the flush at the interpreter's end does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -82,7 +86,7 @@ def _discard_stdout() -> None:
     cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 answered or done, 1 no known issue, 2 wrong usage, 64 bad question, 65 bad article or index, "
-    "66 nothing there, 69 encoder missing, 74 cannot write, 75 another build is running.",
+    "66 not found, 69 encoder or extra missing, 74 cannot write, 75 another build is running.",
 )
 @click.version_option(kb.__version__, "-V", "--version", prog_name="kb")
 def cli() -> None:
@@ -99,10 +103,10 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """The console script: errors become a message and the exit code of their class."""
-    gc.disable()  # a process of a fifth of a second has nothing to collect; `build` and a batch switch it on again
+    gc.disable()  # saves time in a process of 0.2 s; `build` and a batch switch it on again
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure:  # LC_ALL=C, or a Windows code page: what cannot be written is shown as an escape
+        if reconfigure:  # with LC_ALL=C or a Windows code page, characters that cannot be written are shown as escapes
             reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         cli(prog_name="kb", standalone_mode=False)
@@ -128,7 +132,7 @@ def main() -> NoReturn:
             raise
         complain(
             KbError(
-                f"this is a mistake in kb, not yours: {type(error).__name__}: {error}",
+                f"this is a bug in kb: {type(error).__name__}: {error}",
                 hint="KB_DEBUG=1 shows where; please report it",
             )
         )

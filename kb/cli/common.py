@@ -1,4 +1,4 @@
-"""Here is what the commands share: their common options, the base they ask, and how they write."""
+"""What the commands share: common options, opening the base, reading stdin, and writing to stdout and stderr."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb.errors import KbError
+from kb.errors import IndexWriteFailed, KbError, QueryError
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
@@ -21,39 +21,45 @@ __all__ = [
     "MAX_STDIN",
     "Progress",
     "complain",
+    "counted",
     "echo",
     "index_option",
+    "is_terminal",
     "json_option",
+    "lang_option",
     "min_confidence_option",
     "open_base",
     "plain",
     "print_json",
+    "read_stdin",
     "screen",
     "warn_on_stderr",
 ]
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-MAX_STDIN = 100 << 20  # bytes of a pasted log or article that are read
+MAX_STDIN = 100 << 20  # bytes of a log or an article on stdin; more would not fit into a small machine
 
 index_option: Option = click.option(
     "--index",
     type=click.Path(path_type=Path),
     help="Folder of the index. Default: $KB_INDEX, else the index/ or articles/ at or above this folder, else the base "
-    "that travels with kb.",
+    "that is part of kb.",
 )
 min_confidence_option: Option = click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
     metavar="P",
-    help="Answer from this confidence on. Default: 0.4; nearer to 1 it says more often that it does not know.",
+    help="The confidence from which an issue counts as the answer. Default: 0.4. With a higher one kb answers less "
+    "often and is wrong less often.",
 )
+lang_option: Option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Show the issues in this language.")
 json_option: Option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def open_base(index: Path | None) -> KnowledgeBase:
-    """The base that is meant. One that was found above the current folder answers only when the user trusts it: at a
-    terminal they are asked, once."""
+    """Opens the base that `--index`, `$KB_INDEX` or the current folder names. A base that was only found in a folder is
+    used when the user trusts it; at a terminal kb asks about it once."""
     from kb.base import KnowledgeBase
 
     warn_on_stderr()
@@ -63,7 +69,7 @@ def open_base(index: Path | None) -> KnowledgeBase:
 
 
 def _ask_for_trust() -> None:
-    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return
     from kb.index.locate import undecided
     from kb.index.trust import remember
@@ -82,45 +88,76 @@ def _ask_for_trust() -> None:
         echo("kb: answering from kb's own base; `kb trust` changes that", err=True)
 
 
-def _is_terminal(stream: Any) -> bool:
+def is_terminal(stream: Any) -> bool:
+    """False also for a stream that is closed, which is None."""
     return stream is not None and stream.isatty()
 
 
 def screen() -> Screen:
     from kb.cli.render import Screen
 
-    return Screen(colour=sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+    _require_stdout()
+    return Screen(colour=is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb")
+
+
+def _require_stdout() -> None:
+    if sys.stdout is None:  # closed by the caller: `kb search ... >&-`
+        raise IndexWriteFailed("stdout: the answer could not be written (it is closed)")
+
+
+def read_stdin() -> bytes:
+    """All of stdin; of more than `MAX_STDIN` bytes, the first and the last half of that. Raises QueryError."""
+    half = MAX_STDIN // 2
+    if sys.stdin is None:
+        raise QueryError("stdin: cannot be read (it is closed)")
+    try:
+        data: bytes = sys.stdin.buffer.read(half)
+        tail = b""
+        while chunk := sys.stdin.buffer.read(1 << 20):
+            tail = (tail + chunk)[-half:] if len(tail) > half else tail + chunk
+    except OSError as error:
+        raise QueryError(f"stdin: cannot be read ({error.strerror or error})") from None
+    return data + tail
 
 
 def print_json(value: Any, indent: int | None = 1) -> None:
     from kb.text import CONTROL
 
+    _require_stdout()
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # JSON has an escape for what a terminal would obey, and for bytes of an argument that are no UTF-8.
+    # JSON can escape control characters, and bytes of an argument that are not UTF-8.
     sys.stdout.write(CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text) + "\n")
-    sys.stdout.flush()  # who reads the answers of a batch may be waiting for this one
+    sys.stdout.flush()  # the reader of a batch may be waiting for this answer
 
 
 def plain(text: str) -> str:
+    """The text with control characters shown as symbols."""
     from kb.text import visible
 
     return visible(text)
 
 
 def echo(text: str = "", *, err: bool = False) -> None:
-    """The line, with control characters shown as symbols: file names, articles and arguments are anybody's."""
+    """Prints a line with control characters shown as symbols: file names, articles and arguments are untrusted."""
+    if not err:
+        _require_stdout()
     click.echo(plain(text), err=err)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 article`, `2 articles`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def complain(error: KbError) -> None:
-    """What happened, and below it what to do next, on stderr."""
+    """Prints what happened, and below it what to do next, on stderr."""
     echo(f"kb: {error}", err=True)
     if error.hint:
         echo(f"    {error.hint}", err=True)
 
 
 def warn_on_stderr() -> None:
-    """What the rooms below log as a warning is shown like every other message."""
+    """Shows warnings that kb logs like every other message of a command."""
     import logging
 
     class Handler(logging.Handler):
@@ -133,7 +170,7 @@ def warn_on_stderr() -> None:
 
 
 class Progress:
-    """A bar on stderr when somebody is watching and the work is long enough to wonder."""
+    """A progress bar on stderr, when `shown` and when there are at least 200 steps."""
 
     def __init__(self, shown: bool) -> None:
         self._shown = shown

@@ -1,4 +1,4 @@
-"""Here are issue threads or scraped pages; `import` makes drafts of articles from them."""
+"""`kb import`: makes drafts of articles from issue threads and scraped pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kb.cli.common import MAX_STDIN, complain, echo, plain
 from kb.errors import ArticleError
 
 if TYPE_CHECKING:
-    from kb.importers import Draft
+    from kb.importers import DraftArticle
 
 __all__ = ["imports"]
 
@@ -23,18 +23,18 @@ _articles = click.option(
     help="Folder of articles. Default: articles/ at or above this folder, else a new one here.",
 )
 _project = click.option(
-    "--project", help="The project that owns the issues. Default: the repository; what a page says."
+    "--project", help="The project that owns the issues. Default: the repository, or what the page names."
 )
-_limit = click.option("--limit", type=click.IntRange(min=1), help="Write at most so many drafts.")
-_dry_run = click.option("--dry-run", is_flag=True, help="Write nothing; list what would be written.")
+_limit = click.option("--limit", type=click.IntRange(min=1), help="Write at most this many drafts.")
+_dry_run = click.option("--dry-run", is_flag=True, help="Write nothing; only list the drafts.")
 
 
 @click.group(name="import")
 def imports() -> None:
     """Make drafts of articles from issue threads (`github`) or scraped pages (`pages`).
 
-    A draft says `status: draft` in its front matter. `kb build` leaves it out until a reviewer has taken that line out,
-    `kb check` lists it, and no file that is there is ever overwritten.
+    A draft has the line `status: draft` in its front matter. `kb build` leaves it out until a reviewer removes that
+    line, and `kb check` lists it. An existing file is never overwritten.
     """
 
 
@@ -44,7 +44,7 @@ def imports() -> None:
 )
 @_articles
 @_project
-@click.option("--label", "labels", multiple=True, help="Only issues with this label. May be repeated: any of them.")
+@click.option("--label", "labels", multiple=True, help="Only issues with this label. With several, any of them.")
 @click.option("--closed-only", is_flag=True, help="Only issues that are closed.")
 @_limit
 @_dry_run
@@ -64,8 +64,8 @@ def github(
         --json number,title,body,comments,labels,url,state,author,createdAt | kb import github -
       kb import github issues.json comments.json --label bug --closed-only --dry-run
 
-    The opening post becomes the symptom, the comment that speaks most for being the fix becomes the fix; which one that
-    is is a guess. Bots and pull requests are left out, forms' own words too; keys and tokens are masked.
+    The first post becomes the symptom. The comment that looks most like a fix becomes the fix; this is a guess.
+    Bots, pull requests and the words of issue forms are left out; keys and tokens are masked.
     """
     gc.enable()
     from kb.importers import read_threads, thread_draft
@@ -82,7 +82,7 @@ def github(
         and (not wanted or wanted & {label.casefold() for label in thread.labels})
     ]
     left = len(threads) - len(chosen) + len(refused)
-    _keep((thread_draft(thread, project) for thread in chosen), articles, limit, dry_run, left)
+    _save((thread_draft(thread, project) for thread in chosen), articles, limit, dry_run, left)
 
 
 @imports.command()
@@ -94,34 +94,40 @@ def github(
 def pages(
     paths: tuple[Path, ...], articles: Path | None, project: str | None, limit: int | None, dry_run: bool
 ) -> None:
-    """Make a draft of each page in PATHS (folders, or .html, .md and .txt files) in which an issue is found.
+    """Make a draft of each page in PATHS (folders, or .html, .md and .txt files) that has an issue.
 
     \b
       kb import pages scraped/ --dry-run
       kb import pages faq.html --project vLLM
+
+    HTML needs kb-issues[import]; keys and tokens are masked.
     """
     gc.enable()
     from kb.articles.folder import read_article
     from kb.importers import find_pages, page_draft
 
-    def drafts() -> Iterator[Draft | ArticleError]:
+    def drafts() -> Iterator[DraftArticle | ArticleError]:
         for path, name in find_pages(paths):
             try:
                 yield page_draft(read_article(path.parent, path.name), name, project)
             except ArticleError as error:
                 yield error
 
-    _keep(drafts(), articles, limit, dry_run)
+    _save(drafts(), articles, limit, dry_run)
 
 
-def _keep(
-    drafts: Iterable[Draft | ArticleError], articles: Path | None, limit: int | None, dry_run: bool, left: int = 0
+def _save(
+    drafts: Iterable[DraftArticle | ArticleError],
+    articles: Path | None,
+    limit: int | None,
+    dry_run: bool,
+    left: int = 0,
 ) -> None:
-    """`left`: how many were left out before."""
-    from kb.importers import Shelf, keep
+    """`left`: how many were left out already."""
+    from kb.importers import ArticleFolder, save_draft
     from kb.index.locate import own_articles
 
-    shelf = Shelf(articles or own_articles() or Path("articles"))
+    folder = ArticleFolder(articles or own_articles() or Path("articles"))
     new = old = 0
     for draft in drafts:
         if isinstance(draft, ArticleError):
@@ -129,23 +135,23 @@ def _keep(
             left += 1
             continue
         try:
-            kept = keep(draft, shelf, dry_run=dry_run)
-        except ArticleError as error:  # one that cannot be told, or whose place is taken, is no reason to stop
+            saved = save_draft(draft, folder, dry_run=dry_run)
+        except ArticleError as error:  # one bad draft must not stop the others
             complain(error)
             left += 1
             continue
-        if kept.already:
+        if saved.already:
             old += 1
-            echo(f"kb: {plain(kept.path)} tells it already", err=True)
+            echo(f"kb: {plain(saved.path)} has it already", err=True)
             continue
         new += 1
-        echo(plain(str(shelf.folder / kept.path)))
+        echo(plain(str(folder.folder / saved.path)))
         if new == limit:
             break
     verb = "would be written" if dry_run else "written"
     echo(f"{new} draft{'s' * (new != 1)} {verb}, {old} there already, {left} left out", err=True)
     if new and not dry_run:
-        echo("Review them (kb check lists what is left to write), take `status: draft` out, then kb build.", err=True)
+        echo("Review them (kb check lists what is left to write), remove `status: draft`, then run kb build.", err=True)
         echo("请审阅（kb check 会列出待补内容），删去 `status: draft` 后再 kb build。", err=True)
 
 

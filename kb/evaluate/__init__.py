@@ -1,4 +1,10 @@
-"""Here are questions whose answers are known; give me how well a base answers them."""
+"""Measures how well a base answers questions with known answers. In come a base and questions; out comes an
+`Evaluation` with recall, MRR, nDCG, answer and abstention rates, calibration and latency.
+
+    questions   reads a file of questions
+    figures     the figures, and what each of them means
+    plot        a picture of calibration and recall (needs the extra `plot`)
+"""
 
 from __future__ import annotations
 
@@ -33,25 +39,25 @@ __all__ = [
     "wilson",
 ]
 
-WARM_UP = 5  # questions asked before the clock counts: what is read and compiled once is no question's latency
+WARM_UP = 5  # questions that are asked before the measured ones, so that one-time work is not measured
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     snapshot: str
     issues: int
-    """how many the base knows"""
+    """how many the base has"""
     lang: Lang | None
     """the only language that was searched"""
     min_confidence: float
-    """from which the base spoke"""
+    """the confidence from which a hit counts as an answer"""
     judged: tuple[Judged, ...]
     absent: tuple[Question, ...]
-    """their issue is not in this base: neither asked nor counted"""
+    """their issue is not in this base: they are not asked and not counted"""
     all: Summary
     by_kind: dict[str, Summary]
     by_lang: dict[str, Summary]
-    """of the question"""
+    """by the language of the question"""
     recall_at_1_interval: tuple[float, float] | None
     """95 %, by Wilson's score"""
 
@@ -94,11 +100,10 @@ def evaluate(
     min_confidence: float | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Asks every question once, one after the other. `lang` searches one language only; `min_confidence` takes the
-    place of the base's own threshold.
+    """Asks every question once. `lang` searches one language only; `min_confidence` replaces the base's own threshold.
 
-    A question whose issue is not in the base is listed, and counts nowhere: neither as found nor as rejected. Raises
-    QueryError for a question that cannot be asked.
+    A question whose issue is not in the base is listed as absent and counts in no figure. Raises QueryError for a
+    question that cannot be asked.
     """
     issues = {record.issue for record in base.records() if lang in (None, record.lang)}
     known = issues | {slug_of(issue) for issue in issues}

@@ -1,13 +1,14 @@
-"""Here is what came of each question; give me figures.
+"""Computes figures from the outcomes of the questions.
 
-recall@k         the share of questions with a right issue among the first k hits
-MRR@10           the mean of 1/rank of the first right issue, 0 where none is among ten
-nDCG@10          Järvelin and Kekäläinen (TOIS 2002), right or not: each wanted issue found counts 1/log2(1 + rank),
-                 over what the best order would count
-answered, right  how often the base speaks; how often it speaks and its first hit is right
-rejected         of questions that nothing in the base answers: how often it does not speak
+recall@k         share of questions with a right issue among the first k hits
+MRR@10           mean of 1/rank of the first right issue; 0 when none is among the first ten
+nDCG@10          binary relevance (Järvelin and Kekäläinen, TOIS 2002): each right issue counts 1/log2(1 + rank),
+                 divided by the sum of the best order
+answered         share of questions with a known issue for which the base gives an answer
+answered_right   the same, and the first hit is right
+abstention_rate  share of questions without a known issue for which the base gives no answer
 calibration      expected calibration error of the first hit's confidence (Naeini et al., AAAI 2015; ten bins of
-                 equal width); balanced: right and wrong first hits weigh the same together
+                 equal width); balanced: right and wrong first hits have the same total weight
 """
 
 from __future__ import annotations
@@ -37,23 +38,23 @@ __all__ = [
     "wilson",
 ]
 
-DEPTH = 10  # hits that are looked at
+DEPTH = 10  # hits of a question that count
 BINS = 10
-METRICS = ("recall@1", "recall@3", "recall@10", "mrr@10", "ndcg@10", "answered", "answered_right", "rejected")
-"""all from 0 to 1, and more is better"""
+METRICS = ("recall@1", "recall@3", "recall@10", "mrr@10", "ndcg@10", "answered", "answered_right", "abstention_rate")
+"""all in [0, 1], higher is better"""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A question and what came of it."""
+    """A question and its outcome."""
 
     question: Question
     found: tuple[str, ...]
     """issues, nearest first, at most `DEPTH`"""
     ranks: tuple[int, ...]
-    """of the right ones among them, from 1, ascending"""
+    """of the right issues among them, from 1, ascending"""
     wanted: int
-    """how many right issues the base has; 0: it must not answer"""
+    """how many right issues the base has; with 0 the base must not answer"""
     confidence: float | None
     """of the first hit"""
     answered: bool
@@ -65,7 +66,7 @@ class Judged:
 
     @property
     def wrong(self) -> str | None:
-        """What went wrong, in a word or two."""
+        """What went wrong, or None."""
         if not self.wanted:
             return "answered" if self.answered else None
         if not self.right:
@@ -75,7 +76,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Of `n` questions that the base has an answer to."""
+    """Figures of `n` questions with an issue in the base."""
 
     n: int
     recall_at_1: float
@@ -85,15 +86,15 @@ class Known:
     ndcg_at_10: float
     answered: float
     answered_right: float
-    """spoke, and the first hit was right"""
+    """answered, and the first hit is right"""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Of `n` questions that nothing in the base answers."""
+    """Figures of `n` questions that no issue in the base answers."""
 
     n: int
-    rejected: float
+    abstention_rate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +103,16 @@ class Bin:
     high: float
     n: int
     confidence: float | None
-    """the mean; None in an empty bin, as is `right`"""
+    """the mean; None in an empty bin"""
     right: float | None
-    """the share"""
+    """share of right first hits; None in an empty bin"""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     error: float
     balanced_error: float | None
-    """None where all first hits are right, or all wrong"""
+    """None when all first hits are right, or all are wrong"""
     bins: tuple[Bin, ...]
 
 
@@ -127,7 +128,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of some questions; None where none of them is of that sort."""
+    """The figures of a group of questions; a part is None when the group has no question for it."""
 
     known: Known | None
     unknown: Unknown | None
@@ -140,7 +141,7 @@ class Summary:
         return {name: part and _public(asdict(part)) for name, part in parts.items()}
 
     def metrics(self) -> dict[str, float | None]:
-        """`METRICS`; None where no question measures one."""
+        """`METRICS` by name; None for one that no question measures."""
         values: dict[str, float | None] = dict.fromkeys(METRICS)
         for part in (self.known, self.unknown):
             values |= {name: value for name, value in (_public(asdict(part)) if part else {}).items() if name != "n"}
@@ -161,7 +162,7 @@ def judge(
     wanted, ranks = len(left), []
     for rank, issue in enumerate(found[:DEPTH], 1):
         match = next((one for one in (issue, slug_of(issue)) if one in left), None)
-        if match is not None:  # a slug stands for one of its issues, and is found once
+        if match is not None:  # a slug means any of its issues, and counts once
             left.remove(match)
             ranks.append(rank)
     return Judged(question, tuple(found[:DEPTH]), tuple(ranks), wanted, confidence, answered, took_ms)
@@ -172,7 +173,7 @@ def slug_of(issue: str) -> str:
 
 
 def summarise(judged: Iterable[Judged]) -> Summary:
-    """The same to the last bit in any order of the questions."""
+    """The figures of the questions. They do not depend on the order of the questions, to the last bit."""
     judged = list(judged)
     known = [one for one in judged if one.wanted]
     unknown = [one for one in judged if not one.wanted]
@@ -238,7 +239,7 @@ def calibrate(seen: Sequence[tuple[float, bool]]) -> Calibration | None:
 
 
 def _latency(times: Sequence[float]) -> Latency | None:
-    """Nearest rank: every figure is the time of a question."""
+    """Percentiles by nearest rank: each is the time of a real question."""
     if not times:
         return None
     p50, p95, p99 = (times[math.ceil(len(times) * percent / 100) - 1] for percent in (50, 95, 99))
@@ -246,7 +247,7 @@ def _latency(times: Sequence[float]) -> Latency | None:
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
-    """The 95 % score interval of a share (Wilson, JASA 1927)."""
+    """The 95 % confidence interval of the share `hits / n` (Wilson, JASA 1927)."""
     z2 = NormalDist().inv_cdf(0.975) ** 2
     centre = (hits + z2 / 2) / (n + z2)
     half = math.sqrt(z2 * (hits * (n - hits) / n + z2 / 4)) / (n + z2)

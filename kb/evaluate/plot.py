@@ -1,4 +1,4 @@
-"""Here is an evaluation; give me a picture: how much confidence is worth, and what is found by kind of question."""
+"""Draws an evaluation: confidence against the share of right answers, and recall by kind of question."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-# Readable by those who see red and green alike: Okabe and Ito, "Color Universal Design" (2008).
+# Colours that colour-blind readers can tell apart: Okabe and Ito, "Color Universal Design" (2008).
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072b2", "#e69f00", "#009e73", "#999999"
 
 
 def draw(found: Evaluation, path: Path) -> None:
-    """An .svg or .png by the name of `path`; the same figures give the same bytes. Raises OSError."""
+    """Writes an .svg or .png, by the suffix of `path`. The same figures give the same bytes. Raises OSError."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     style: Any = {"svg.fonttype": "none", "svg.hashsalt": "kb", "font.size": 9}
-    style["text.parse_math"] = False  # the kinds are anybody's words
+    style["text.parse_math"] = False  # the names of kinds are free text
     with rc_context(style), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # Chinese: a reader of the .svg has his own font for it
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # Chinese: the viewer of the .svg has a font
         figure = Figure(figsize=(9, 4), layout="constrained")
         left, right = figure.subplots(1, 2)
         _reliability(left, found.all.calibration)
@@ -49,7 +49,7 @@ def _reliability(axes: Axes, found: Calibration | None) -> None:
 
 def _recall(axes: Axes, found: Evaluation) -> None:
     groups = [("all", found.all), *found.by_kind.items(), *found.by_lang.items()]
-    known = [(name, one.known) for name, one in reversed(groups) if one.known]  # bars are drawn from below
+    known = [(name, one.known) for name, one in reversed(groups) if one.known]  # bars are drawn from the bottom up
     for at, (depth, colour) in enumerate((("1", _BLUE), ("3", _ORANGE), ("10", _GREEN))):
         values = [getattr(one, f"recall_at_{depth}") for _, one in known]
         axes.barh(

@@ -1,4 +1,4 @@
-"""Here is a file of questions; give me each with what must be found for it."""
+"""Reads a file of questions, each with the issue that answers it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Question:
     id: str
     query: str
     issue: str | None
-    """`slug#n`, or a slug for any issue of that article; None: the base must not answer"""
+    """`slug#n`, or a slug for any issue of that article; None when the base must not answer"""
     also: tuple[str, ...]
-    """what is equally right"""
+    """issues that are right, too"""
     kind: str
     lang: str
     path: str
@@ -37,10 +37,10 @@ class Question:
 
 
 def read_questions(data: bytes, path: str) -> list[Question]:
-    """The questions of a file, one JSON object a line; what has no "query" is none.
+    """The questions of a file with one JSON object a line. An object without "query" is skipped.
 
-    {"qid", "slug", "record", "kind", "lang", "query"} is read, too; there a question of the kind "far" or "near" that
-    has no slug must not be answered. Raises QueryError with `path` and line.
+    An older form, {"qid", "slug", "record", "kind", "lang", "query"}, is accepted: there a question of the kind "far"
+    or "near" without a slug must not be answered. Raises QueryError with `path` and line.
     """
     found: list[Question] = []
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):

@@ -1,7 +1,7 @@
-"""Here is an exception that nobody caught; Python prints it as ever, and below it stands the known issue.
+"""Prints the known issue below an uncaught exception.
 
-Installing sets two hooks and imports nothing heavy. What was installed before is called first, with what it would have
-got without us.
+Installing sets `sys.excepthook` and `threading.excepthook` and imports nothing heavy. The hooks that were there before
+are called first, with the same arguments as without kb.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from kb.hooks.guard import PATIENCE_S, Guard, Ration
+from kb.hooks.guard import PATIENCE_S, Guard, RateLimiter
 
 if TYPE_CHECKING:
     from kb.records import Lang, SearchResult
 
 __all__ = ["install_excepthook", "uninstall_excepthook"]
 
-PER_MINUTE = 6  # threads can fail for ever
+PER_MINUTE = 6  # hints; a program may start failing threads for ever
 
 
 def install_excepthook(
@@ -30,10 +30,10 @@ def install_excepthook(
     seconds: float = PATIENCE_S,
     say_unknown: bool = False,
 ) -> None:
-    """From now on an uncaught exception, in any thread, is followed on stderr by its known issue, if it has one.
+    """Prints the known issue of an uncaught exception, in any thread, on stderr below the traceback.
 
-    `index`: as in `KnowledgeBase.open`. `seconds`: how long the end of the program may wait for that. `say_unknown`: a
-    line also when it is not known. Installing again changes these.
+    `index`: as in `KnowledgeBase.open`. `seconds`: how long the program may wait for the answer at its end.
+    `say_unknown`: print a line also when no issue is known. Installing again changes these settings.
     """
     global _hook
     uninstall_excepthook()
@@ -41,7 +41,7 @@ def install_excepthook(
 
 
 def uninstall_excepthook() -> None:
-    """As it was before; a hook that somebody put over ours stays, and ours keeps silent below it."""
+    """Restores the earlier hooks. A hook that was installed over ours stays, and ours does nothing below it."""
     global _hook
     if _hook is not None:
         _hook.remove()
@@ -49,12 +49,13 @@ def uninstall_excepthook() -> None:
 
 
 class _Hook:
-    """The end of a program is told whatever its threads said before: it has a guard and a ration of its own."""
+    """The main thread and the other threads have a guard and a rate limiter each, so that failing threads cannot keep
+    the program's last exception from being explained."""
 
     def __init__(self, guard: Guard, of_threads: Guard, seconds: float, say_unknown: bool) -> None:
         self._guard, self._of_threads, self._seconds, self._say_unknown = guard, of_threads, seconds, say_unknown
-        self._ration, self._ration_of_threads = Ration(PER_MINUTE), Ration(PER_MINUTE)
-        self._told: set[str] = set()
+        self._limiter, self._limiter_of_threads = RateLimiter(PER_MINUTE), RateLimiter(PER_MINUTE)
+        self._explained: set[str] = set()
         self._active = True
         self._before, self._before_thread = sys.excepthook, threading.excepthook
         sys.excepthook, threading.excepthook = self.main, self.thread
@@ -82,22 +83,22 @@ class _Hook:
             if text:
                 sys.stderr.write(f"\n{text}\n")
                 sys.stderr.flush()
-        except BaseException:  # a closed stderr; Ctrl-C of somebody who does not want to wait
+        except BaseException:  # a closed stderr, or Ctrl-C while waiting
             pass
 
     def _hint(self, error: BaseException) -> str:
-        """What is not known costs nothing of the ration: whatever a host calls the hook for, the end may be known."""
+        """Only an answer counts for the limiter: a program may call the hook often before its last, known exception."""
         result = self._ask(self._guard, error)
-        return "" if result is not None and result.answered and not self._ration.take() else self._say(result)
+        return "" if result is not None and result.answered and not self._limiter.take() else self._say(result)
 
     def _hint_of_thread(self, error: BaseException) -> str:
-        if not self._ration_of_threads.take():
+        if not self._limiter_of_threads.take():
             return ""
         result = self._ask(self._of_threads, error)
         if result is not None and result.answered:
-            if result.hits[0].issue in self._told:  # eight threads that die of the same
+            if result.hits[0].issue in self._explained:  # eight threads that end with the same error
                 return ""
-            self._told.add(result.hits[0].issue)
+            self._explained.add(result.hits[0].issue)
         return self._say(result)
 
     def _ask(self, guard: Guard, error: BaseException) -> SearchResult | None:

@@ -1,8 +1,7 @@
-"""Here is a question that came up inside somebody else's program; give me the answer in time, or nothing, and no harm.
+"""Asks the base from inside another program, in limited time and without side effects.
 
-Whoever asks for a hint did not ask for trouble: whatever goes wrong here (no index, a damaged one, no memory, a search
-that hangs) leaves one debug line on the logger "kb" and no other trace. An index is used where there is one; none is
-made here.
+Whatever goes wrong (no index, a damaged one, no memory, a search that hangs) leaves one debug line on the logger "kb"
+and no other trace. An existing index is used as it is; none is built or renewed.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ if TYPE_CHECKING:
     from kb.index.locate import Location
     from kb.records import Lang, SearchResult
 
-__all__ = ["MAX_TEXT", "PATIENCE_S", "Guard", "Ration", "clip", "note", "pinned"]
+__all__ = ["MAX_TEXT", "PATIENCE_S", "Guard", "RateLimiter", "clip", "note", "pinned"]
 
 PATIENCE_S = 1.5
-"""how long a first question may take, which imports numpy and opens the base; the next take milliseconds"""
+"""seconds that a first query may take, which imports numpy and opens the base; later ones take milliseconds"""
 FORK_S = 5.0
-"""how long a fork waits for a question that is being answered"""
+"""seconds that a fork waits for a query that is running"""
 MAX_TEXT = 1 << 15
-"""characters of the beginning, and of the end, of a text that is looked at: work on a long one holds up all threads"""
-MAX_WHY = 500
+"""characters at the beginning, and at the end, of a text that are used: work on a long text holds the GIL"""
+MAX_WHY = 500  # characters of an error message in the debug line
 
 
 class Guard:
-    """Asks the base of `index` (see `KnowledgeBase.open`), which is opened at the first question and then kept."""
+    """Asks the base of `index` (see `KnowledgeBase.open`), which is opened at the first query and then kept."""
 
     def __init__(self, index: str | Path | Location | None = None, *, lang: Lang | None = None) -> None:
         self._index = str(index) if isinstance(index, Path) else index
@@ -44,20 +43,22 @@ class Guard:
         self._worker: threading.Thread | None = None
 
     def ask(self, question: Callable[[], str]) -> SearchResult | None:
-        """None when there is no answer to be had, for whatever reason. Takes as long as it takes; for threads of ours
-        only, of which a fork waits for the end."""
+        """The result of the search, or None when anything goes wrong. Takes as long as the search takes.
+
+        Call it only from a thread that kb started: a fork of the program waits until it returns.
+        """
         with _gate:
             try:
                 _hush()
                 if _gate.torn:
-                    raise RuntimeError("forked while another thread was in kb")
+                    raise RuntimeError("the process was forked while another thread was in kb")
                 return _base(self._index).search(clip(question()), 1, lang=self._lang)
-            except BaseException as error:  # of a host's __str__: SystemExit is none of our business
+            except BaseException as error:  # the program's own __str__ may raise anything, even SystemExit
                 note("no hint", error)
                 return None
 
     def ask_in_time(self, question: Callable[[], str], seconds: float = PATIENCE_S) -> SearchResult | None:
-        """The same within `seconds`. While an earlier question hangs there is no answer, and no waiting either."""
+        """The same in a thread, for at most `seconds`. While an earlier query hangs it returns None at once."""
         if sys.is_finalizing() or (self._worker is not None and self._worker.is_alive()):
             return None
         answers: list[SearchResult | None] = []
@@ -75,13 +76,14 @@ class Guard:
         return answers[0]
 
 
-class Ration:
-    """So many a minute, whatever happens."""
+class RateLimiter:
+    """Allows `per_minute` hints in each minute."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute, self._taken, self._since = per_minute, 0, time.monotonic()
 
     def take(self) -> bool:
+        """Is one more allowed now? Counts it."""
         now = time.monotonic()
         if now - self._since >= 60:
             self._taken, self._since = 0, now
@@ -90,13 +92,13 @@ class Ration:
 
 
 def clip(text: str, most: int = MAX_TEXT) -> str:
-    """Its beginning and its end."""
+    """The first and the last `most` characters of a longer text."""
     return text if len(text) <= 2 * most else f"{text[:most]}\n…\n{text[-most:]}"
 
 
 def note(what: str, error: BaseException | None = None) -> None:
-    """The one debug line."""
-    with suppress(Exception):  # an error that cannot be shown, a host's own filter that raises
+    """Writes the one debug line."""
+    with suppress(Exception):  # an error without a usable __str__, or a log filter that raises
         import logging
 
         why = "" if error is None else f": {type(error).__name__}: {clip(str(error), MAX_WHY)}"
@@ -104,8 +106,10 @@ def note(what: str, error: BaseException | None = None) -> None:
 
 
 def pinned(index: str | Path | None = None) -> Location | None:
-    """The base that is meant here and now, for a host that will change its folder and environment; None when there is
-    none."""
+    """The base that `index`, the environment and the current folder name now, or None.
+
+    For a program that changes its folder and environment later.
+    """
     try:
         from dataclasses import replace
 
@@ -120,14 +124,14 @@ def pinned(index: str | Path | None = None) -> Location | None:
 
 @cache
 def _base(index: str | Location | None) -> KnowledgeBase:
-    """All guards of one index share one base. One that the cache should hold is used as it is, were it stale."""
+    """The open base, shared by all guards of one index. A cached index is used even if it is stale."""
     from dataclasses import replace
 
     from kb.index.locate import locate
     from kb.index.snapshot import MANIFEST
 
     place = locate(index) if index is None or isinstance(index, str) else index
-    if not (place.index / MANIFEST).is_file():  # before numpy is imported in vain
+    if not (place.index / MANIFEST).is_file():  # before the import of numpy, which would be in vain
         from kb.errors import IndexMissing
 
         raise IndexMissing("there is no index here yet; `kb search` or `kb build` makes it", path=place.index)
@@ -137,12 +141,15 @@ def _base(index: str | Location | None) -> KnowledgeBase:
 
 
 class _Gate:
-    """No fork while a thread of ours is inside: the child would inherit the locks of modules half imported, and no
-    thread that opens them. Waiting has an end, and who made it wait in vain is not waited for again."""
+    """Delays a fork while a thread is inside kb.
+
+    Otherwise the child would inherit the locks of half-imported modules, but not the thread that releases them. A fork
+    waits for `FORK_S` at most, and does not wait again for a thread that was too slow once.
+    """
 
     def __init__(self) -> None:
         self.torn = False
-        """a child of a fork that could not wait any longer: here kb does nothing"""
+        """True in a child whose fork could not wait any longer: kb does nothing there"""
         self._reset()
 
     def _reset(self) -> None:
@@ -161,10 +168,11 @@ class _Gate:
             self._changed.notify_all()
 
     def is_mine(self) -> bool:
+        """Is this thread inside?"""
         return threading.get_ident() in self._inside
 
     def close(self) -> None:
-        """Before a fork. Nobody comes in until it is done."""
+        """Before a fork: waits, and keeps other threads out until the fork is done."""
         self._changed.acquire()
         me = threading.get_ident()
         if not self._changed.wait_for(lambda: self._inside <= {me, *self._hanging}, FORK_S):
@@ -185,7 +193,7 @@ if hasattr(os, "register_at_fork"):
 
 @cache
 def _hush() -> None:
-    """What kb warns of while it answers (articles written to since, an index that broke) is not the host's concern."""
+    """Drops warnings that kb logs while it answers: a stale or broken index is not the program's concern."""
     import logging
 
     def passes(record: LogRecord) -> bool:

@@ -1,11 +1,10 @@
-"""Here is an IPython shell or a notebook's kernel; `%load_ext kb` gives it `%kb`, `%%kb` and a hint after a cell that
-failed.
+"""The IPython extension: `%load_ext kb` adds `%kb`, `%%kb` and a hint below a failed cell.
 
     %kb pop from an empty deque     the known issue, as `kb search` shows it
     %kb                             the same for the last exception
     %%kb                            and for a log pasted below
 
-IPython's own traceback is printed before and stays as it is.
+IPython prints its own traceback first, unchanged.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ _guard = Guard()
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """What `%load_ext kb` calls."""
+    """Called by `%load_ext kb`."""
     from IPython.core.magic import no_var_expand
 
-    unexpanded: Any = no_var_expand  # a `{` of an error message is no variable; its types are those of a method
+    unexpanded: Any = no_var_expand  # a `{` in an error message is not a variable; typed for methods only
     shell.register_magic_function(unexpanded(_magic), "line_cell", "kb")
     shell.events.register("post_run_cell", _after_cell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """What `%unload_ext kb` calls."""
+    """Called by `%unload_ext kb`."""
     shell.events.unregister("post_run_cell", _after_cell)
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("kb", None)

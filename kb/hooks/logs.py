@@ -1,7 +1,7 @@
-"""Here is a log record of an error; a little later, and seldom, the logger "kb" says which known issue it is.
+"""A logging handler that explains error records.
 
-The thread that logs only puts the record aside: a thread of ours, a daemon, asks the base and logs what it finds, so
-that it goes wherever the program's log goes. When it cannot keep up, records are left out.
+The thread that logs only queues the record. A daemon thread of kb asks the base and logs the known issue as a warning
+of the logger "kb", so that it goes wherever the program's log goes. When the queue is full, records are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
-from kb.hooks.guard import PATIENCE_S, Guard, Ration, clip
+from kb.hooks.guard import PATIENCE_S, Guard, RateLimiter, clip
 
 if TYPE_CHECKING:
     from kb.records import Lang
@@ -43,8 +43,8 @@ class _Failure(NamedTuple):
 class KbHandler(logging.Handler):
     """Explains records of `level` and above, each kind of message once and `per_minute` at most.
 
-    The explanation is a warning of the logger "kb". `index` as in `KnowledgeBase.open`. A handler that shows nothing
-    must not silence a program that has no other: what `logging.lastResort` would have shown without this one, it shows.
+    The explanation is a warning of the logger "kb". `index` as in `KnowledgeBase.open`. In a program without any other
+    handler, this one also prints what `logging.lastResort` would have printed without it.
     """
 
     def __init__(
@@ -58,27 +58,27 @@ class KbHandler(logging.Handler):
         super().__init__(level)
         self.setLevel(level)
         self._guard = Guard(index, lang=lang)
-        self._ration = Ration(per_minute)
-        self._told: set[str] = set()
+        self._limiter = RateLimiter(per_minute)
+        self._explained: set[str] = set()
         self._seen: set[tuple[str, str]] = set()
         self._closed = False
         self._forget()
 
     def _forget(self) -> None:
-        """Of a parent process a child has neither the thread nor the questions."""
+        """New state for a forked child, which has neither the thread nor the queue of its parent."""
         self._pid = os.getpid()
         self._brief = threading.RLock()
-        self._waiting: SimpleQueue[_Failure | threading.Event] = SimpleQueue()  # what it does cannot be interrupted
+        self._waiting: SimpleQueue[_Failure | threading.Event] = SimpleQueue()  # put() is safe even in a signal handler
         self._worker: threading.Thread | None = None
 
     def setLevel(self, level: int | str) -> None:  # noqa: N802 (the name that logging gave it)
-        """What is explained. `logging` gives warnings too, for the last resort."""
+        """The level from which records are explained. The handler itself also takes warnings, for the last resort."""
         super().setLevel(level)
         self._explain_from = self.level
         self.level: int = min(self.level, logging.WARNING)
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Without the handler's lock: at the end of a program `flush` holds that, and waits for a thread that logs."""
+        """Does not take the handler's lock: at exit `flush` holds it and waits for a thread that may log."""
         last = logging.lastResort
         if last is not None and record.levelno >= last.level and self._is_alone(record.name):
             last.handle(record)
@@ -100,7 +100,7 @@ class KbHandler(logging.Handler):
             failure = _Failure(_message(record), error if is_failure(error) else None)
             key = _key(failure)
             with self._brief:
-                if key in self._seen or not self._ration.take():
+                if key in self._seen or not self._limiter.take():
                     return
                 if len(self._seen) >= MAX_SEEN:
                     self._seen.clear()
@@ -109,17 +109,17 @@ class KbHandler(logging.Handler):
                 if self._worker is None:
                     self._worker = threading.Thread(target=self._work, args=(self._waiting,), name="kb", daemon=True)
                     self._worker.start()
-        except Exception:  # arguments that do not fit, no more threads: the other handlers will say so
+        except Exception:  # wrong format arguments or no more threads: other handlers report it
             pass
 
     def flush(self) -> None:
-        """Waits until what was put aside is explained, but no longer than a first question may take."""
+        """Waits until the queued records are explained, at most as long as a first query may take."""
         if self._worker is None or self._pid != os.getpid() or not self._worker.is_alive():
             return
         done = threading.Event()
         self._waiting.put(done)
         if not done.wait(PATIENCE_S):
-            self._worker = None  # it hangs: nobody waits for it again, and what it left is dropped
+            self._worker = None  # it hangs: do not wait for it again, and drop its queue
             self._closed = True
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class KbHandler(logging.Handler):
         super().close()
 
     def _is_alone(self, name: str) -> bool:
-        """Would nobody have handled this logger's record, were it not for us?"""
+        """Would this logger have no handler without kb?"""
         known = logging.root.manager.loggerDict.get(name)
         logger: logging.Logger | None = known if isinstance(known, logging.Logger) else logging.root
         found: list[logging.Handler] = []
@@ -147,17 +147,17 @@ class KbHandler(logging.Handler):
 
     def _explain(self, failure: _Failure) -> None:
         result = self._guard.ask(failure.question)
-        if result is None or not result.answered or result.hits[0].issue in self._told:
+        if result is None or not result.answered or result.hits[0].issue in self._explained:
             return
-        with suppress(BaseException):  # a handler of the host that raises
+        with suppress(BaseException):  # a handler of the program may raise
             from kb.hooks.hint import hint
 
-            self._told.add(result.hits[0].issue)
+            self._explained.add(result.hits[0].issue)
             logging.getLogger(_OWN).warning("%s", hint(result.hits[0]))
 
 
 def _message(record: logging.LogRecord) -> str:
-    """As `getMessage`, without copying what is long only to cut it."""
+    """Like `getMessage`, but long texts are cut before they are formatted."""
     text, values = str(record.msg), record.args
     if not values or clip(text) is not text:
         return clip(text)
@@ -169,9 +169,9 @@ def _message(record: logging.LogRecord) -> str:
 def _key(failure: _Failure) -> tuple[str, str]:
     """Equal for messages that differ in numbers only."""
     error = failure.error
-    told = failure.message[:MAX_KEY]
+    message = failure.message[:MAX_KEY]
     try:
         why = "" if error is None else f"{type(error).__name__}: {str(error)[:MAX_KEY]}"
     except Exception:
         why = type(error).__name__
-    return _DIGITS.sub("#", told), _DIGITS.sub("#", why)
+    return _DIGITS.sub("#", message), _DIGITS.sub("#", why)

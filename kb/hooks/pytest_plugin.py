@@ -1,7 +1,7 @@
-"""Here is a test that failed; its report gets a section with the known issue. Only with `--kb`, or `kb = true` in the
-ini file; else nothing is loaded and nothing is done.
+"""The pytest plugin: adds a section with the known issue to the report of a failed test.
 
-Under xdist the workers send their reports, and the controller explains them.
+It works only with `--kb`, or `kb = true` in the ini file; without that it loads nothing. With pytest-xdist, the
+controller explains the reports of its workers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pytest
 __all__ = ["pytest_addoption", "pytest_configure"]
 
 TITLE = "known issue · 已知问题 (kb)"
-MAX_SECONDS = 10.0  # of a whole run
-MAX_KEPT = 1000
+MAX_SECONDS = 10.0  # for all hints of a test run
+MAX_KEPT = 1000  # hints that are remembered
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,9 +33,8 @@ class _Explainer:
     def __init__(self) -> None:
         from kb.hooks.guard import Guard, pinned
 
-        self._index = (
-            pinned()
-        )  # a test may change the folder and the environment, and fails before it changes them back
+        # A test may change the folder and the environment, and fail before it changes them back.
+        self._index = pinned()
         self._guard = Guard(self._index)
         self._left_s = MAX_SECONDS
         self._hints: dict[str, str] = {}
@@ -61,10 +60,8 @@ class _Explainer:
     def _hint(self, question: str) -> str:
         if question not in self._hints:
             started = time.monotonic()
-            with (
-                warnings.catch_warnings()
-            ):  # the tests' filters, which may make errors of them, are not for our imports
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # filters of the tests may turn warnings of our imports into errors
                 result = self._guard.ask_in_time(lambda: question)
             self._left_s -= time.monotonic() - started
             if len(self._hints) >= MAX_KEPT:
@@ -78,7 +75,7 @@ class _Explainer:
 
 
 def _question(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """What the traceback says of the exceptions, without the source around them."""
+    """The lines of the traceback that report exceptions, without the source code around them."""
     from kb.hooks.guard import clip
 
     lines = clip(report.longreprtext).splitlines()

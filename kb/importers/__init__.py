@@ -1,29 +1,35 @@
-"""Here are issue threads or scraped pages; give me drafts of articles, to be reviewed before anybody is served them.
+"""Makes drafts of articles from issue threads and scraped pages. In come GitHub's JSON or pages; out come files with
+`status: draft`, which a reviewer checks before `kb build` takes them.
 
-    github JSON ── github ──┐   threads: which comment is the fix
-                            ├─ body: no templates, dumps, secrets ── form: an article ── keep: <lang>/<slug>.md
-    .html ── web ── pages ──┘   pages: what `kb.articles.parse` finds in them
+A draft says what its source says. Nothing is summarised; a section without a source gets a placeholder.
 
-What a draft says is what its source says: nothing is summed up, and what the source leaves out stays to be written.
+    github    GitHub's JSON (gh, REST API) -> threads
+    thread    a thread -> a draft: the first post, and the comment that is most likely the fix
+    body      a post without form templates, dumps of the environment and check boxes
+    pages     a page -> a draft of the issues that `kb.scraped.parse` finds in it
+    web       the HTML of a page -> markdown (needs the extra `import`)
+    mask      keys, tokens and passwords -> `[masked]`; control characters removed
+    form      a draft -> the text of an article in our own form
+    save      a draft -> `<lang>/<slug>.md`, unless an article has its content already
 """
 
 from __future__ import annotations
 
-from kb.importers.form import Draft, Told, compose
+from kb.importers.form import DraftArticle, DraftIssue, compose
 from kb.importers.github import read_threads
-from kb.importers.keep import Kept, Shelf, keep
 from kb.importers.pages import find_pages, page_draft
+from kb.importers.save import ArticleFolder, SavedDraft, save_draft
 from kb.importers.thread import thread_draft
 
 __all__ = [
-    "Draft",
-    "Kept",
-    "Shelf",
-    "Told",
+    "ArticleFolder",
+    "DraftArticle",
+    "DraftIssue",
+    "SavedDraft",
     "compose",
     "find_pages",
-    "keep",
     "page_draft",
     "read_threads",
+    "save_draft",
     "thread_draft",
 ]

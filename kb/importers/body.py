@@ -1,7 +1,7 @@
-"""Here is what somebody wrote into an issue's form; give me what they meant to say, and what they ran.
+"""Cleans the body of an issue or a comment: keeps the author's words and code, drops the words of the issue form.
 
-Out go the form's own words: comments, check boxes, `_No response_`, headings over nothing, dumps of the environment
-(whose versions are kept), pictures' markup. Code stays as it is, a long log without its middle.
+Dropped: comments, check boxes, `_No response_`, headings without text, dumps of the environment (their versions are
+kept), the markup of pictures. Code is unchanged, except that a long log loses its middle.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kb.importers.mask import mask, tidy
+from kb.importers.mask import mask_secrets, tidy
 from kb.logs.errors import is_error_line
 from kb.scraped.labels import role_of
 from kb.text import fences
 
 __all__ = ["Body", "read_body"]
 
-MAX_CHARS = 40_000  # of one post, from both its ends
+MAX_CHARS = 40_000  # of one post; a longer one loses its middle
 MAX_VERSIONS = 8
-MAX_HEAD, MAX_TAIL, MAX_KEPT = 10, 40, 12  # lines of a log, and of the errors between them
+MAX_HEAD, MAX_TAIL, MAX_KEPT = 10, 40, 12  # lines of a long log: its beginning, its end, error lines between
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]{1,8}(.{1,200})\Z")
 _BOLD_HEADING = re.compile(r" {0,3}\*\*([^*]{2,80})\*\*[ \t:：]{0,4}\Z")
@@ -41,7 +41,7 @@ _VERSION = re.compile(
     r"(?m)^[ \t>*+-]{0,8}`?([A-Za-z][\w.-]{1,30})`?(?:[ \t]{0,3}version)?"
     r"(?:[ \t]{0,3}(?:==|[:=：])[ \t]{0,3}|[ \t]{2,40})v?(\d{1,4}\.\d{1,6}[\w.+-]{0,30})"
 )
-_TOLD = frozenset(
+_VERSIONED = frozenset(
     "torch pytorch transformers peft trl accelerate deepspeed vllm sglang bitsandbytes flash-attn flash_attn xformers "
     "python cuda numpy tokenizers datasets ms-swift swift llamafactory megatron-core apex triton ray unsloth torch-npu "
     "torch_npu cann".split()
@@ -54,14 +54,14 @@ class Body:
     text: str
     """markdown"""
     prose: str
-    """what of it is no code"""
+    """the text without code"""
     versions: tuple[str, ...]
-    """`name version`, of what the environment is said to be"""
+    """`name version`, as the post describes its environment"""
 
 
 def read_body(text: str, *, reply: bool = False) -> Body:
-    """`reply`: an answer in a thread, whose quotations and mentions at the beginning go, and whose check boxes stay."""
-    text = mask(tidy(text))
+    """`reply`: a comment, not the first post. It loses leading quotations and mentions, and keeps its check boxes."""
+    text = mask_secrets(tidy(text))
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n\n[…]\n\n{text[-MAX_CHARS // 2 :]}"
     versions = _versions(text)
@@ -72,8 +72,8 @@ def read_body(text: str, *, reply: bool = False) -> Body:
         if parts and not parts[0].code:
             parts[0].text = _MENTION.sub("", parts[0].text)
     lines = [part.text for part in parts]
-    told = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
-    return Body(told, "\n".join(part.text for part in parts if not part.code), versions)
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+    return Body(text, "\n".join(part.text for part in parts if not part.code), versions)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class _Part:
 
 
 def _without_comments(text: str) -> str:
-    """`<!-- like this -->` is the form's; one that never ends is text, and so is one in code."""
+    """Removes `<!-- comments -->` of the form. A comment that never ends is text, and so is one in code."""
     kept: list[str] = []
     at, last = 0, text.rfind("-->")
     in_code = [isinstance(block, fences.Code) for block in fences.split(text) for _ in block.lines]
@@ -110,8 +110,11 @@ def _without_comments(text: str) -> str:
 
 
 def _end_of_comment(text: str, line: int, start: int) -> int:
-    """The index behind the comment at `start`, or 0 when it has no end: one that begins within a line ends in the same
-    paragraph, and none begins in `code`."""
+    """The end of the comment at `start`, or 0 when it is none.
+
+    A comment inside a line ends with its paragraph at the latest. It does not end inside a fence that it opens, and it does
+    not begin inside a code span.
+    """
     if text.count("`", line, start) % 2:
         return 0
     stop = text.find("-->", start + 4)
@@ -148,14 +151,14 @@ def _block(lines: list[str]) -> _Part:
     inner = lines[1:-1]
     if len(inner) > MAX_HEAD + MAX_TAIL + MAX_KEPT:
         middle = inner[MAX_HEAD:-MAX_TAIL]
-        told = list(dict.fromkeys(line for line in middle if is_error_line(line)))[:MAX_KEPT]
-        note = [f"… ({len(middle) - len(told)} lines left out)"]
-        lines = [lines[0], *inner[:MAX_HEAD], *note, *told, *inner[-MAX_TAIL:], lines[-1]]
+        errors = list(dict.fromkeys(line for line in middle if is_error_line(line)))[:MAX_KEPT]
+        note = [f"… ({len(middle) - len(errors)} lines left out)"]
+        lines = [lines[0], *inner[:MAX_HEAD], *note, *errors, *inner[-MAX_TAIL:], lines[-1]]
     return _Part("\n".join(line[:2000] for line in lines), True)
 
 
 def _without_environment(parts: list[_Part]) -> list[_Part]:
-    """What a form asks about the machine, and what `collect_env` prints, but never an error line."""
+    """Removes answers about the machine and the output of `collect_env`, unless an error line is in them."""
     kept: list[_Part] = []
     under = 0
     for part in parts:
@@ -180,7 +183,7 @@ def _is_environment(title: str) -> bool:
 
 
 def _without_empty(parts: list[_Part]) -> list[_Part]:
-    """No heading over nothing, and none that only says that here is the problem."""
+    """Removes headings without text, and headings like "Describe the bug"."""
     kept: list[_Part] = []
     for part in reversed(parts):
         if part.level:
@@ -197,5 +200,5 @@ def _only_says_here(title: str) -> bool:
 
 def _versions(text: str) -> tuple[str, ...]:
     found = {name.casefold(): f"{name} {number}" for name, number in reversed(_VERSION.findall(text))}
-    told = [label for name, label in found.items() if name in _TOLD]
-    return tuple(reversed(told))[:MAX_VERSIONS]
+    known = [label for name, label in found.items() if name in _VERSIONED]
+    return tuple(reversed(known))[:MAX_VERSIONS]

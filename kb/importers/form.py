@@ -1,8 +1,8 @@
-"""Here is what an article should say; give me its text in this project's own form, which says exactly that.
+"""Writes a draft as an article in our own form.
 
-Whatever markup a source has, the article's own structure must hold: headings in a body are moved below those of the
-form, fences are closed, and in the end the article is parsed. A body that does not come back as it went in is put
-into a fence, where nothing is markup.
+Markup of a source must not break the structure of the article. So headings in a body become lower headings, and fences
+are closed. At the end the article is parsed: a body that does not come back as it was is put into a fence, where
+nothing is markup.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from kb.articles.own import OWN_LABELS
 from kb.errors import ArticleError
-from kb.importers.mask import mask, tidy
+from kb.importers.mask import mask_secrets, tidy
 from kb.records import Article, Lang
 from kb.scraped import parse
 from kb.text import fences
 
-__all__ = ["Draft", "Told", "compose", "contained", "fenced", "one_line", "slug_from"]
+__all__ = ["DraftArticle", "DraftIssue", "compose", "contained", "fenced", "one_line", "slug_from"]
 
 MAX_TITLE = 200
 MAX_LINE = 400  # characters of a tag, version or address
@@ -39,20 +39,20 @@ _LEFT: dict[Lang, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One issue; symptom, cause and fix are markdown, empty when the source does not say."""
+class DraftIssue:
+    """One issue of a draft. Symptom, cause and fix are markdown; empty when the source does not name them."""
 
     title: str
     symptom: str
     cause: str
     fix: str
-    asked: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     project: str | None = None
-    """when it differs from the article's"""
+    """only when it differs from the article's"""
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DraftArticle:
     slug: str
     lang: Lang
     title: str
@@ -62,30 +62,30 @@ class Draft:
     sources: tuple[str, ...]
     updated: str
     """a date as 2026-01-31, or empty"""
-    issues: tuple[Told, ...]
+    issues: tuple[DraftIssue, ...]
     address: str = ""
-    """of the page or thread itself, by which it is known again; empty when it does not say"""
+    """URL of the page or thread, by which a second import recognises it; empty when unknown"""
 
 
-def compose(draft: Draft) -> str:
-    """The article's text. `kb.articles.parse` reads it as one record for each issue, in order: title, symptom, cause,
-    fix and ways of asking as `contained` leaves them, and placeholders of `kb new` for a symptom or fix that is empty.
+def compose(draft: DraftArticle) -> str:
+    """The text of the article. The parser reads it as one record for each issue, in order, with title, symptom, cause,
+    fix and aliases as `contained` returns them. An empty symptom or fix becomes a placeholder of `kb new`.
 
     Raises ArticleError for a draft without issues.
     """
     if not draft.issues:
-        raise ArticleError("tells no issue", path=f"{draft.slug}.md")
+        raise ArticleError("the draft has no issue", path=f"{draft.slug}.md")
     for all_fenced in (False, True):
         issues = [_shaped(issue, draft.lang, all_fenced) for issue in draft.issues]
         text = "\n\n".join([_front(draft), f"# {_title(draft.title)}", *(_laid_out(one, draft.lang) for one in issues)])
         if _says(parse(text.encode(), path=f"{draft.lang}/{draft.slug}.md"), issues):
             return text + "\n"
-    raise ArticleError("cannot be told in this project's form", path=f"{draft.slug}.md")
+    raise ArticleError("cannot be written in this project's form", path=f"{draft.slug}.md")
 
 
 def contained(markdown: str) -> str:
-    """The same text with its headings below the form's, its fences closed; in a fence whole when that is not enough."""
-    text = _trimmed("\n".join(_tamed(tidy(mask(markdown)))))
+    """The text with lower headings and closed fences; as a whole in a fence when that is not enough."""
+    text = _trimmed("\n".join(_tamed(tidy(mask_secrets(markdown)))))
     if not text or _is_contained(text):
         return text
     return fenced(text)
@@ -98,12 +98,12 @@ def fenced(text: str) -> str:
 
 
 def one_line(text: str, most: int = MAX_LINE) -> str:
-    """Without line breaks, secrets and surplus spaces."""
-    return " ".join(tidy(mask(text[: most * 8])).split())[:most].strip()
+    """The text in one line, without secrets, at most `most` characters."""
+    return " ".join(tidy(mask_secrets(text[: most * 8])).split())[:most].strip()
 
 
 def slug_from(*parts: str, most: int = 72) -> str:
-    """Small ASCII words joined by hyphens, cut between words; empty when there are none."""
+    """Lower-case ASCII words joined by hyphens, at most `most` characters; empty when there are no such words."""
     words = _NOT_SLUG.sub(" ", " ".join(part[:400] for part in parts).lower()).split()
     slug = ""
     for word in words:
@@ -114,7 +114,7 @@ def slug_from(*parts: str, most: int = 72) -> str:
     return slug
 
 
-def _front(draft: Draft) -> str:
+def _front(draft: DraftArticle) -> str:
     lists = (("tags", draft.tags), ("versions", draft.versions), ("sources", draft.sources))
     lines = ["---", *([f"project: {_quoted(draft.project)}"] if draft.project else [])]
     for name, values in lists:
@@ -125,7 +125,7 @@ def _front(draft: Draft) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(one_line(text), ensure_ascii=False)  # JSON's strings are YAML's, of printable characters
+    return json.dumps(one_line(text), ensure_ascii=False)  # a JSON string of printable characters is a YAML string
 
 
 def _title(text: str) -> str:
@@ -133,27 +133,27 @@ def _title(text: str) -> str:
     return text or "Untitled"
 
 
-def _shaped(issue: Told, lang: Lang, all_fenced: bool) -> Told:
+def _shaped(issue: DraftIssue, lang: Lang, all_fenced: bool) -> DraftIssue:
     title = _title(issue.title)
     if title.casefold().rstrip(":： ") in OWN_LABELS:
         title = f"{title} ({issue.project or 'issue'})"
-    put = (lambda text: fenced(tidy(mask(text))) if text.strip() else "") if all_fenced else contained
+    put = (lambda text: fenced(tidy(mask_secrets(text))) if text.strip() else "") if all_fenced else contained
     symptom, fix = put(issue.symptom) or _LEFT[lang][0], put(issue.fix) or _LEFT[lang][1]
-    asked = tuple(dict.fromkeys(text for way in issue.asked if (text := one_line(way).strip("-*+•# >"))))
-    return Told(title, symptom, put(issue.cause), fix, asked, one_line(issue.project or "", 80) or None)
+    asked = tuple(dict.fromkeys(text for way in issue.aliases if (text := one_line(way).strip("-*+•# >"))))
+    return DraftIssue(title, symptom, put(issue.cause), fix, asked, one_line(issue.project or "", 80) or None)
 
 
-def _laid_out(issue: Told, lang: Lang) -> str:
+def _laid_out(issue: DraftIssue, lang: Lang) -> str:
     symptom, cause, fix, asked, project = _NAMES[lang]
     parts = [f"## {issue.title}", *([f"{project}: {issue.project}"] if issue.project else [])]
     parts += [f"### {symptom}", issue.symptom]
     parts += [f"### {cause}", issue.cause] if issue.cause else []
     parts += [f"### {fix}", issue.fix]
-    parts += [f"### {asked}", "\n".join(f"- {way}" for way in issue.asked)] if issue.asked else []
+    parts += [f"### {asked}", "\n".join(f"- {way}" for way in issue.aliases)] if issue.aliases else []
     return "\n\n".join(parts)
 
 
-def _says(article: Article, issues: list[Told]) -> bool:
+def _says(article: Article, issues: list[DraftIssue]) -> bool:
     found = [(r.title, r.symptom, r.cause, r.fix) for r in article.records]
     return found == [(one.title, one.symptom, one.cause, one.fix) for one in issues]
 

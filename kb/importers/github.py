@@ -1,8 +1,8 @@
-"""Here is JSON of GitHub issues; give me each thread.
+"""Reads threads from JSON of GitHub issues.
 
-Read as they come: `gh issue list --json ...` (author, reactionGroups, state CLOSED), the REST API (user, reactions,
-state closed; a list of issues, of comments, a search's items, pages put after one another), an issue beside its
-comments.
+Accepted: the output of `gh issue list --json ...` (author, reactionGroups, state CLOSED) and of the REST API (user,
+reactions, state closed): lists of issues or comments, the items of a search, several pages in one file, an issue with
+its comments.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Comment:
     body: str
     by: str
     insider: bool
-    """of those who own the repository"""
+    """owner, member or collaborator of the repository"""
     likes: int
     url: str
     at: str
@@ -50,7 +50,7 @@ class Thread:
     body: str
     by: str
     url: str
-    """of the page; empty when the JSON has none"""
+    """of the web page; empty when the JSON has none"""
     owner: str
     repository: str
     labels: tuple[str, ...]
@@ -64,9 +64,9 @@ class Thread:
 def read_threads(
     texts: Iterable[tuple[str, str]], refuse: Callable[[ArticleError], object] = lambda error: None
 ) -> list[Thread]:
-    """The threads of (name, JSON) pairs, each once, in order. `refuse` is told of issues that cannot be taken.
+    """The threads of (name, JSON) pairs, each once, in order. `refuse` is called for each issue that cannot be read.
 
-    Raises ArticleError for what is no JSON or holds none.
+    Raises ArticleError for a text that is not JSON or has no issue.
     """
     threads: dict[_Key, Thread] = {}
     loose: list[tuple[_Key, Comment]] = []
@@ -101,14 +101,14 @@ def read_threads(
 
 
 def _key(thread: Thread) -> _Key:
-    """What tells it from others: its address; without one its number and title; without those what it says."""
+    """What makes a thread unique: its address, else its number and title, else its text."""
     if thread.owner and thread.number:
         return thread.owner.casefold(), thread.repository.casefold(), thread.number, ""
     return "", "", thread.number, thread.title if thread.number else f"{thread.url}\n{thread.title}\n{thread.body}"
 
 
 def _objects(name: str, text: str) -> Iterator[dict[str, Any]]:
-    """Every object that may be an issue or a comment, out of lists, pages, search results and lines."""
+    """Every object that may be an issue or a comment, in lists, pages, search results and JSON lines."""
     decoder = json.JSONDecoder()
     text = text.lstrip("\ufeff \t\r\n")
     at = 0
@@ -117,7 +117,7 @@ def _objects(name: str, text: str) -> Iterator[dict[str, Any]]:
             value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             line = text.count("\n", 0, getattr(error, "pos", at)) + 1
-            raise ArticleError("is no JSON", path=name, line=line, hint=_HINT) from None
+            raise ArticleError("is not JSON", path=name, line=line, hint=_HINT) from None
         if not isinstance(value, list | dict):
             raise ArticleError("holds no issue", path=name, hint=_HINT)
         yield from _within(value, 4)
@@ -149,7 +149,7 @@ def _thread(item: dict[str, Any]) -> Thread | None:
     number = item.get("number")
     comments = item.get("comments")
     nodes = comments.get("nodes") if isinstance(comments, dict) else comments
-    told = (
+    read = (
         [found for one in nodes if isinstance(one, dict) and (found := _comment(one))]
         if isinstance(nodes, list)
         else []
@@ -167,7 +167,7 @@ def _thread(item: dict[str, Any]) -> Thread | None:
         at=_text(item, "created_at") or _text(item, "createdAt"),
         bot=_author(item)[1],
         pull="pull_request" in item or item.get("isPullRequest") is True or bool(_PULL.match(url)),
-        comments=told,
+        comments=read,
     )
 
 
@@ -187,7 +187,7 @@ def _comment(item: dict[str, Any]) -> Comment | None:
 
 
 def _author(item: dict[str, Any]) -> tuple[str, bool]:
-    """The login, and whether it is a program's."""
+    """The login, and whether it is a bot's."""
     found = item.get("user") or item.get("author")
     who = found if isinstance(found, dict) else {}
     login = _text(who, "login")

@@ -1,14 +1,18 @@
-"""Here is text that somebody pasted in public; give it back without what should not have been in it.
+"""Masks keys, tokens and passwords in text that people pasted, and removes control characters.
 
-Keys and tokens are known by their makers' prefixes, by the header they stand in, or by the name they are given to. What
-is masked once too often costs a reviewer a look; what is missed is served for years.
+A secret is recognised by the prefix of its maker, by the header around it, or by the name it is assigned to. A wrong
+mask costs a reviewer a look; a missed secret is served for years.
+
+detect-secrets 1.5 is no base for this: without its entropy rules it finds 5 of the 10 tokens and 2 of the 33 placed
+secrets of tests/test_importers.py, and with them it takes ordinary words for secrets. It looks for keys in source code,
+not for what people paste into an issue, and knows no Chinese.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["MASK", "mask", "tidy"]
+__all__ = ["MASK", "mask_secrets", "tidy"]
 
 MASK = "[masked]"
 
@@ -23,7 +27,7 @@ _TOKENS = re.compile(
     r"LTAI[A-Za-z0-9]{12,30}|AKID[A-Za-z0-9]{13,40}|"
     r"npm_[A-Za-z0-9]{30,64}|pypi-[\w-]{30,300}|dckr_pat_[\w-]{20,64}|eyJ[\w-]{10,400}\.[\w-]{10,2000}\.[\w-]{5,600})"
 )
-_OPEN = r"(?![$<{*\[%])"  # not `$TOKEN`, `<your token>`, `***`: what stands for a secret is none
+_OPEN = r"(?![$<{*\[%])"  # `$TOKEN`, `<your token>` and `***` are placeholders, not secrets
 _GIVEN = r"[\"']?[ \t]{0,4}[:=：][ \t]{0,4}[\"'`]?"
 _PLACES = (
     re.compile(r"(?i)\b(?P<keep>bearer[ \t]{1,4})[\w.~+/=-]{8,2000}"),
@@ -64,7 +68,7 @@ _PLACES = (
         r"(?P<keep>\bcurl[ \t][^\n]{0,300}?(?<=[ \t])(?:-u|--user)[ \t=]{0,4}[\"']?[^\s:\"']{1,80}:)"
         rf"{_OPEN}[^\s\"']{{1,200}}"
     ),
-    # addresses that are secrets themselves: robots of Slack, Discord, Feishu, WeCom (DingTalk's has an access_token)
+    # addresses that are secrets: robots of Slack, Discord, Feishu, WeCom (DingTalk's has an access_token)
     re.compile(
         r"(?P<keep>\bhooks\.slack\.com/(?:services|workflows|triggers)/|\bdiscord(?:app)?\.com/api/webhooks/|"
         r"\bopen\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/|"
@@ -78,12 +82,12 @@ _PEM = re.compile(
 
 
 def tidy(text: str) -> str:
-    """Lines that end with a line feed; no control characters, no marks that turn text around, no halves of pairs."""
+    """The text with line feeds as line ends, without control characters, direction marks and lone surrogates."""
     return _CONTROL.sub("", _BREAKS.sub("\n", text))
 
 
-def mask(text: str) -> str:
-    """The same text, in place of each key, token and password `[masked]`."""
+def mask_secrets(text: str) -> str:
+    """The text with `[masked]` in place of each key, token and password."""
     text = _TOKENS.sub(MASK, _PEM.sub(MASK, text))
     for place in _PLACES:
         text = place.sub(rf"\g<keep>{MASK}", text)

@@ -1,4 +1,4 @@
-"""Here are scraped pages; give me a draft for each, of the issues that `kb.articles.parse` finds in it."""
+"""Makes a draft of each scraped page, with the issues that `kb.scraped.parse` finds in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kb.articles import MAX_BYTES
 from kb.errors import ArticleError
-from kb.importers.form import Draft, Told, fenced, slug_from
+from kb.importers.form import DraftArticle, DraftIssue, fenced, slug_from
 from kb.importers.web import Page, read_html
 from kb.records import IssueRecord
 from kb.scraped import parse
@@ -20,7 +20,7 @@ __all__ = ["find_pages", "page_draft"]
 
 _HTML = (".html", ".htm", ".xhtml")
 _TEXT = (".md", ".markdown", ".txt")
-_FURNITURE = re.compile(
+_BOILERPLATE = re.compile(
     r"(?i)[ \t>]{0,8}(?:[-*+] )?(?:"
     r"(?:[^\s,，。:：]{1,30} {1,3})?(?:发表于|发布于|回复于|编辑于)[:： ]{0,3}"
     r"\d{2,4}[-/.年]\d{1,2}[-/.月]\d{1,2}日?(?:[ T]{1,3}\d{1,2}:\d\d(?::\d\d)?)?"
@@ -34,7 +34,7 @@ _FURNITURE = re.compile(
 
 
 def find_pages(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
-    """Each page's path, and its name below the folder it was found in. Links and hidden files are no pages."""
+    """Each page's path, and its name relative to the folder it was found in. Links and hidden files are skipped."""
     for path in paths:
         if not path.is_dir():
             yield path, path.name
@@ -52,8 +52,11 @@ def find_pages(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
                     yield file, file.relative_to(path).as_posix()
 
 
-def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
-    """`name` is the page's path; its end tells HTML from text. Raises ArticleError: unreadable, or no issue in it."""
+def page_draft(data: bytes, name: str, project: str | None = None) -> DraftArticle:
+    """`name`: the path of the page; its suffix decides between HTML and text.
+
+    Raises ArticleError when the page is unreadable, too large or has no issue, ExtraMissing for HTML without the extra.
+    """
     stem = name.rpartition(".")[0] or name
     page = Page("", "", "", "")
     if name.lower().endswith(_HTML):
@@ -61,7 +64,7 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
             raise ArticleError(f"larger than {MAX_BYTES:,} bytes ({len(data):,})", path=name)
         page = read_html(data)
         data = page.markdown.encode()
-    data = _without_furniture(data)
+    data = _without_boilerplate(data)
     suffix = f".{page.lang}.md" if page.lang else ".md"
     try:
         article = parse(data, path=f"page{suffix}")
@@ -71,7 +74,7 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
         raise ArticleError("no issue was found in it", path=name, hint="kb parse --explain")
     first = article.records[0]
     owner = project or first.project
-    return Draft(
+    return DraftArticle(
         slug=_slug(stem, f"{article.title} {page.title}"),
         lang=article.lang,
         title=article.title or page.title or first.title,
@@ -81,31 +84,32 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> Draft:
         sources=tuple(dict.fromkeys((*((page.address,) if page.address else ()), *first.sources))),
         updated="",
         issues=tuple(
-            _told(record, None if project or record.project == owner else record.project) for record in article.records
+            _draft_issue(record, None if project or record.project == owner else record.project)
+            for record in article.records
         ),
         address=page.address,
     )
 
 
-def _without_furniture(data: bytes) -> bytes:
-    """Empty lines in place of a forum's and a blog's own, but in code."""
+def _without_boilerplate(data: bytes) -> bytes:
+    """Blanks the lines that a forum or blog adds to every page, outside of code."""
     lines: list[str] = []
     for block in fences.split(data.decode("utf-8", "surrogateescape")):
         code = isinstance(block, fences.Code)
-        lines += ["" if not code and _FURNITURE.match(line) else line for line in block.lines]
+        lines += ["" if not code and _BOILERPLATE.match(line) else line for line in block.lines]
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 
 
 def _slug(name: str, title: str) -> str:
-    """Of the page's name; one that loses letters by that, such as Chinese ones, keeps what tells it from others."""
+    """From the name of the page. A name that is not ASCII gets a hash, so that two such pages differ."""
     if name.isascii():
         return slug_from(name) or slug_from(title)
     words = slug_from(name, most=60) or slug_from(title, most=60) or "page"
     return f"{words}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
-def _told(record: IssueRecord, project: str | None) -> Told:
-    """An error line that its symptom does not show stands above it."""
+def _draft_issue(record: IssueRecord, project: str | None) -> DraftIssue:
+    """Error lines that the symptom does not show are put above it."""
     lost = [line for line in record.errors if line not in record.symptom and line not in record.title]
     symptom = "\n\n".join([*([fenced("\n".join(lost))] if lost else []), *([record.symptom] if record.symptom else [])])
-    return Told(record.title, symptom, record.cause, record.fix, record.aliases, project)
+    return DraftIssue(record.title, symptom, record.cause, record.fix, record.aliases, project)

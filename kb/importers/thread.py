@@ -1,6 +1,6 @@
-"""Here is a thread about a failure; give me a draft of what it tells: its first post, and the comment that is the fix.
+"""Makes a draft of an issue thread: the first post is the symptom, one comment is the fix, unchanged, or none is.
 
-A fix is chosen, not written: one comment, as it stands, or none. Which one is a guess that a reviewer checks.
+Which comment is the fix is a guess that a reviewer checks.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from contextlib import suppress
 
 from kb.errors import QueryError
 from kb.importers.body import Body, read_body
-from kb.importers.form import Draft, Told, fenced, slug_from
+from kb.importers.form import DraftArticle, DraftIssue, fenced, slug_from
 from kb.importers.github import Comment, Thread
-from kb.importers.mask import mask
+from kb.importers.mask import mask_secrets
 from kb.logs.read import read
 from kb.scraped.products import PRODUCT_OF
 from kb.text import detect_lang
@@ -20,7 +20,17 @@ from kb.text import detect_lang
 __all__ = ["accepted_fix", "thread_draft"]
 
 MAX_ERRORS = 5
-MAX_QUESTION = 20_000  # characters of a post that are looked at for error lines and words of a cure
+MAX_QUESTION = 20_000  # characters of a post in which error lines and words of a fix are looked for
+
+# Points of a comment for being the fix. Set by hand on the cases of `test_which_comment_is_the_fix`, not fitted.
+BY_INSIDER = 2.0  # the author belongs to the repository
+PER_LIKE, MAX_LIKES = 0.75, 8  # two likes weigh less than an insider, three weigh more
+NAMES_AN_ACTION = 1.0  # has code, a version, or a link to a change
+LAST_OF_CLOSED = 1.0  # the last comment of a closed thread
+SAYS_FIXED = 1.0
+SAYS_NOT_FIXED = -3.0  # outweighs an insider: a question, "same here", "did not help"
+BY_ASKER = -1.0  # the author asked the question, and does not say that it is fixed
+ENOUGH = 1.5  # more than this, so no single weak sign is enough
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -49,20 +59,20 @@ _CODE = re.compile(r"`|#\d{1,7}\b|\b\d{1,4}\.\d{1,4}|/(?:pull|commit)/")
 _STILL_ASKED = re.compile(r"[?？]\s{0,9}\Z")
 
 
-def thread_draft(thread: Thread, project: str | None = None) -> Draft:
-    """What the opening post tells, and the comment that speaks most for being the fix."""
+def thread_draft(thread: Thread, project: str | None = None) -> DraftArticle:
+    """A draft with one issue. `project` overrides the name of the repository."""
     opening = read_body(thread.body)
     fix = accepted_fix(thread)
-    cure = read_body(fix.body, reply=True) if fix else Body("", "", ())
-    lang = detect_lang(f"{thread.title}\n{opening.prose}\n{cure.prose}")
+    answer = read_body(fix.body, reply=True) if fix else Body("", "", ())
+    lang = detect_lang(f"{thread.title}\n{opening.prose}\n{answer.prose}")
     repository = thread.repository
     owner = project or PRODUCT_OF.get(repository.casefold(), repository) or None
-    named = mask(thread.title)
+    named = mask_secrets(thread.title)
     title = _KIND.sub("", named) or named
-    told = Told(title, _symptom(opening), "", cure.text)
+    issue = DraftIssue(title, _symptom(opening), "", answer.text)
     number = str(thread.number) if thread.number else ""
     address = fix.url if fix else ""
-    return Draft(
+    return DraftArticle(
         slug=slug_from(repository or "issue", number, title),
         lang=lang,
         title=f"{owner}: {title}" if owner else title,
@@ -71,34 +81,35 @@ def thread_draft(thread: Thread, project: str | None = None) -> Draft:
         versions=opening.versions,
         sources=tuple(url for url in (thread.url, address) if url.startswith(("https://", "http://"))),
         updated=max((date[0] for at in (thread.at, fix.at if fix else "") if (date := _DATE.match(at))), default=""),
-        issues=(told,),
+        issues=(issue,),
         address=thread.url,
     )
 
 
 def accepted_fix(thread: Thread) -> Comment | None:
-    """The comment that speaks of a fix and that most speaks for: its author's standing, who liked it, that it names
-    something to do, that it is the last word of a closed thread. None when none is good enough."""
-    best, most = None, 1.5
+    """The comment with the most points, or None when none has enough. Only comments that mention a fix count."""
+    best, most = None, ENOUGH
     for place, comment in enumerate(thread.comments):
         body = comment.body[:MAX_QUESTION]
         if not _FIXES.search(body) or _STILL_ASKED.search(body):
             continue
         last = thread.closed and place == len(thread.comments) - 1
-        score = 2.0 * comment.insider + min(comment.likes, 8) * 0.75 + 1.0 * bool(_CODE.search(body)) + 1.0 * last
-        score += 1.0 * bool(_FIXED.search(body)) - 3.0 * bool(_NOT_FIXED.search(body))
-        score -= 1.0 * (comment.by == thread.by and not _FIXED.search(body))
+        fixed = bool(_FIXED.search(body))
+        score = BY_INSIDER * comment.insider + PER_LIKE * min(comment.likes, MAX_LIKES)
+        score += NAMES_AN_ACTION * bool(_CODE.search(body)) + LAST_OF_CLOSED * last
+        score += SAYS_FIXED * fixed + SAYS_NOT_FIXED * bool(_NOT_FIXED.search(body))
+        score += BY_ASKER * (comment.by == thread.by and not fixed)
         if score > most:
             best, most = comment, score
     return best
 
 
 def _symptom(opening: Body) -> str:
-    """The post; above it, in a fence, the error lines that stand in its prose."""
+    """The post; the error lines in its prose go above it, into a fence."""
     prose = [line.strip() for line in opening.prose.split("\n") if not line.startswith("    ")]
     found: tuple[str, ...] = ()
     with suppress(QueryError):  # a post without a word
         found = read(opening.prose[:MAX_QUESTION]).signatures
-    lines = [line for line in found if any(line in told for told in prose)][:MAX_ERRORS]
+    lines = [line for line in found if any(line in other for other in prose)][:MAX_ERRORS]
     text = "\n".join(line for line in opening.text.split("\n") if line.strip() not in lines).strip("\n")
     return "\n\n".join([*([fenced("\n".join(lines))] if lines else []), *([text] if text else [])])

@@ -1,4 +1,4 @@
-"""Here are articles; tell what a reviewer would send back, and how much there is of what. Changes nothing."""
+"""Finds problems in articles, and counts what there is. Changes nothing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from kb.scraped import parse
 from kb.text import HAN, HAN_CHAR
 from kb.text.fences import prose_lines
 
-__all__ = ["WAITS", "Problem", "Tally", "review", "tally"]
+__all__ = ["IS_DRAFT", "Problem", "Tally", "review", "tally"]
 
-WAITS = "is a draft; once it is reviewed, take `status: draft` out"
-"""the finding by which drafts are counted"""
+IS_DRAFT = "is a draft; remove `status: draft` after the review"
+"""the message of the problem that every draft has"""
 
 _STEP = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、]|\|)|`|^[ \t]*~~~|https?://", re.MULTILINE)
 _LINK = re.compile(r"(?:\]\(|^\s{0,3}\[[^\]\n]{1,100}\]:[ ]?)<?([^()\s:<>#]{1,200}\.md)(?=[#>)\s]|$)", re.IGNORECASE)
@@ -31,13 +31,13 @@ _ISSUE = re.compile(r"`([\w-]{1,100})#(\d{1,4})(?:/\w\w)?`")
 _WORD = re.compile(rf"[{HAN}]|[^\W{HAN}]+")
 
 _SHINGLE = 5  # words
-_HOLDERS = 8  # of the records that share a shingle, how many are compared with the next one
-_ALIKE = 0.5  # Jaccard similarity of shingles from which on two issues are probably one
+_HOLDERS = 8  # of the records with a shingle, how many are compared with a later one
+_ALIKE = 0.5  # Jaccard similarity of the shingles from which two issues are probably one
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How much there is in one language, or, of `lang` "all", altogether."""
+    """Counts for one language; with `lang` "all", for all languages."""
 
     lang: str
     articles: int
@@ -45,11 +45,11 @@ class Tally:
     records: int
     projects: int
     with_errors: int
-    """records that hold a literal error line"""
+    """records with a literal error line"""
     without_errors: int
     with_fix: int
     mean_words: float
-    """words of symptom, cause and fix a record; a Chinese character counts as a word"""
+    """mean number of words in symptom, cause and fix; a Chinese character counts as a word"""
     sources: int
     """different ones"""
 
@@ -58,12 +58,12 @@ class Tally:
 
 
 class _Folder:
-    """`articles`, each with its text; `unread`, the paths of what cannot be parsed; `findings` of the reading."""
+    """`articles`: each with its text. `unread`: paths that cannot be parsed. `problems`: those of the reading."""
 
     def __init__(self, folder: Path) -> None:
         self.articles: list[tuple[Article, str]] = []
         self.unread: set[str] = set()
-        self.findings = [Problem(s.path, None, "warning", f"skipped: {s.reason}") for s in list_articles(folder)[1]]
+        self.problems = [Problem(s.path, None, "warning", f"skipped: {s.reason}") for s in list_articles(folder)[1]]
         for path, data in read_articles(folder):
             try:
                 if isinstance(data, ArticleError):
@@ -72,8 +72,8 @@ class _Folder:
             except ArticleError as error:
                 self.unread.add(path)
                 draft = isinstance(data, bytes) and is_draft(data)
-                self.findings.append(Problem(path, error.line, "warning" if draft else "error", error.message))
-        self.articles.sort(key=lambda pair: pair[0].draft)  # of two that clash, the draft is the one to mend
+                self.problems.append(Problem(path, error.line, "warning" if draft else "error", error.message))
+        self.articles.sort(key=lambda pair: pair[0].draft)  # drafts last: of two that clash, they get the problem
 
     @property
     def records(self) -> list[IssueRecord]:
@@ -81,39 +81,38 @@ class _Folder:
 
 
 def review(folder: Path) -> list[Problem]:
-    """What is wrong with the articles below `folder`, by path and line; of a draft, which nobody is served, nothing is
-    an error yet."""
+    """All problems of the articles below `folder`, by path and line. Problems of drafts are warnings."""
     here = _Folder(folder)
-    findings = here.findings
+    problems = here.problems
     twins: dict[str, dict[Lang, Article]] = defaultdict(dict)
-    told: dict[str, str] = {}
+    path_of: dict[str, str] = {}
     unfinished: set[str] = set()
     for article, text in here.articles:
         twins[article.slug].setdefault(article.lang, article)
         left = list(_left_to_write(article.path, text))
-        unfinished |= {finding.path for finding in left}
-        findings += [*left, *_within(article)]
+        unfinished |= {problem.path for problem in left}
+        problems += [*left, *_within(article)]
         for record in article.records:
-            first = told.setdefault(record.id.casefold(), article.path)
+            first = path_of.setdefault(record.id.casefold(), article.path)
             if first != article.path:
-                findings.append(_at(record, "error", f"{record.id} is told by {first} already"))
+                problems.append(_at(record, "error", f"{record.id} is in {first} already"))
     known = {article.path for article, _ in here.articles} | here.unread
     for article, text in here.articles:
-        findings += _links(article, text, known, twins)
+        problems += _links(article, text, known, twins)
     unread = {PurePosixPath(path).stem for path in here.unread}
     for slug in sorted(twins.keys() - unread):
         if len({article.draft for article in twins[slug].values()}) == 1:
-            findings += _between(slug, twins[slug])
-    findings += _spellings(here.records)
-    findings += _alike([record for record in here.records if record.source.path not in unfinished])
+            problems += _between(slug, twins[slug])
+    problems += _spellings(here.records)
+    problems += _alike([record for record in here.records if record.source.path not in unfinished])
     drafts = {article.path for article, _ in here.articles if article.draft}
-    findings = [replace(f, level="warning") if f.path in drafts else f for f in findings]
-    findings += [Problem(path, None, "warning", WAITS) for path in drafts]
-    return sorted(findings, key=lambda f: (f.path, f.line or 0))
+    problems = [replace(f, level="warning") if f.path in drafts else f for f in problems]
+    problems += [Problem(path, None, "warning", IS_DRAFT) for path in drafts]
+    return sorted(problems, key=lambda f: (f.path, f.line or 0))
 
 
 def tally(folder: Path) -> list[Tally]:
-    """One for each language in which there are articles, and one for all of them. Unreadable articles do not count."""
+    """The counts for each language with articles, then for all. Unreadable articles do not count."""
     here = _Folder(folder)
     langs = sorted({article.lang for article, _ in here.articles})
     groups = [(str(lang), [a for a, _ in here.articles if a.lang == lang]) for lang in langs]
@@ -149,7 +148,7 @@ def _within(article: Article) -> Iterator[Problem]:
             yield Problem(article.path, remark.line, "error", f"front matter: {remark.text}")
     for record in article.records:
         if not record.symptom and not record.errors:
-            yield _at(record, "error", f"{record.id} says neither what is seen nor what is printed")
+            yield _at(record, "error", f"{record.id} has no symptom and no error line")
         elif not record.errors and not "".join(prose_lines(record.symptom)).strip():
             yield _at(record, "error", f"{record.id} has neither an error line nor a description")
         if not record.fix:
@@ -160,10 +159,10 @@ def _within(article: Article) -> Iterator[Problem]:
             yield _at(record, "warning", f"{record.id} has no cause")
         if not record.project:
             yield _at(record, "warning", f"{record.id} names no project")
-        told = f"{record.symptom}\n{record.fix}"
-        if article.lang == "zh" and told.strip() and not HAN_CHAR.search("".join(prose_lines(told))):
-            yield _at(record, "warning", f"{record.id} is told without a Chinese character")
-    for record in article.records[:1]:  # sources are the front matter's, the same for all
+        text = f"{record.symptom}\n{record.fix}"
+        if article.lang == "zh" and text.strip() and not HAN_CHAR.search("".join(prose_lines(text))):
+            yield _at(record, "warning", f"{record.id} has no Chinese character")
+    for record in article.records[:1]:  # sources are in the front matter, the same for all records
         if not record.sources:
             yield _at(record, "warning", "no source is named")
         for source in record.sources:
@@ -178,7 +177,7 @@ def _left_to_write(path: str, text: str) -> Iterator[Problem]:
 
 
 def _links(article: Article, text: str, known: set[str], twins: dict[str, dict[Lang, Article]]) -> Iterator[Problem]:
-    """Links to articles that are not there, and names of issues that their article does not have."""
+    """Links to articles that do not exist, and ids of issues that their article does not have."""
     here = PurePosixPath(article.path).parent
     for number, line in enumerate(prose_lines(text), 1):
         for link in _LINK.finditer(_CODE.sub("``", line)):
@@ -191,18 +190,18 @@ def _links(article: Article, text: str, known: set[str], twins: dict[str, dict[L
             if "/".join(parts) not in known:
                 yield Problem(article.path, number, "error", f"the link to {link[1]} leads nowhere")
         for name in _ISSUE.finditer(line):
-            told = twins.get(name[1], {}).values()
-            if told and not any(1 <= int(name[2]) <= len(other.records) for other in told):
+            articles = twins.get(name[1], {}).values()
+            if articles and not any(1 <= int(name[2]) <= len(other.records) for other in articles):
                 yield Problem(article.path, number, "error", f"{name[1]} has no issue {name[2]}")
 
 
-def _between(slug: str, tellings: dict[Lang, Article]) -> Iterator[Problem]:
-    if len(tellings) == 1:
-        (article,) = tellings.values()
+def _between(slug: str, translations: dict[Lang, Article]) -> Iterator[Problem]:
+    if len(translations) == 1:
+        (article,) = translations.values()
         other = "zh" if article.lang == "en" else "en"
-        yield Problem(article.path, None, "warning", f"{slug} has no telling in {other}")
+        yield Problem(article.path, None, "warning", f"{slug} has no translation in {other}")
         return
-    en, zh = tellings["en"], tellings["zh"]
+    en, zh = translations["en"], translations["zh"]
     if len(en.records) != len(zh.records):
         yield Problem(zh.path, None, "error", f"{len(zh.records)} issues here, {len(en.records)} in {en.path}")
     for one, two in zip(en.records, zh.records, strict=False):
@@ -216,7 +215,7 @@ def _between(slug: str, tellings: dict[Lang, Article]) -> Iterator[Problem]:
 
 
 def _spellings(records: Sequence[IssueRecord]) -> Iterator[Problem]:
-    """Projects that are written in two ways: the rarer one is the mistake."""
+    """Projects with two spellings: the rarer one is the mistake."""
     counts = Counter(record.project for record in records if record.project)
     usual: dict[str, str] = {}
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
@@ -227,7 +226,7 @@ def _spellings(records: Sequence[IssueRecord]) -> Iterator[Problem]:
 
 
 def _alike(records: Sequence[IssueRecord]) -> Iterator[Problem]:
-    """For each record the one before it, of the same language but another issue, whose text is mostly the same."""
+    """Records whose text is mostly that of an earlier record of another issue in the same language."""
     shingles: list[set[int]] = []
     holders: dict[int, list[int]] = defaultdict(list)
     for row, record in enumerate(records):
@@ -237,12 +236,12 @@ def _alike(records: Sequence[IssueRecord]) -> Iterator[Problem]:
         shared: Counter[int] = Counter()
         for run in shingles[row]:
             shared.update(holders[run])
-            if len(holders[run]) < _HOLDERS:  # what stands everywhere costs no more than what is rare
+            if len(holders[run]) < _HOLDERS:  # a common shingle costs no more than a rare one
                 holders[run].append(row)
         near = [r for r, _ in shared.most_common(_HOLDERS)]
         near = [r for r in near if records[r].lang == record.lang and records[r].issue != record.issue]
         for other in near[:1]:
             alike = len(shingles[row] & shingles[other]) / len(shingles[row] | shingles[other])
             if alike >= _ALIKE:
-                told = records[other].id
-                yield _at(record, "warning", f"{record.id} is {alike:.0%} the same as {told}; one of them is enough")
+                same = records[other].id
+                yield _at(record, "warning", f"{record.id} is {alike:.0%} the same as {same}; one of them is enough")

@@ -1,7 +1,12 @@
-"""Here is a command; it runs as if it had been called without kb, and I give you how it ended and what it said last.
+"""Runs a command as if kb were not there, and keeps the end of its output. `run` takes the command and returns an
+`Outcome`; `leave` ends this process the way the command ended. What the failure means is not decided here.
 
-The child keeps this process's stdin, group and terminal: keys, Ctrl-C and Ctrl-Z reach it from the kernel as ever. Only
-its output takes a way around (`streams`), whose end is kept (`tail`); a signal to kb alone is passed on (`signals`).
+The child keeps this process's stdin, process group and terminal: keys, Ctrl-C and Ctrl-Z reach it from the kernel.
+
+    streams   copies the child's output to our own, byte for byte, through pipes or a second terminal
+    tail      keeps the end of that output, and earlier lines that report a failure
+    signals   passes on a signal that was sent to kb alone
+    nested    the frame around an explanation, and how a `kb run` around another one recognises it
 """
 
 from __future__ import annotations
@@ -31,22 +36,22 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells count
 class Outcome:
     code: int
     """0 to 255; minus the signal's number when a signal ended the command"""
-    said: bytes
-    """of one that failed: the end of its output, both streams as they came, and earlier places that speak of failure"""
+    output: bytes
+    """of a command that failed: the end of its output, both streams as they came, after earlier lines about failures"""
     ends_a_line: bool
+    """False when the last line of the output has no line end"""
     message: str = ""
     """why it could not be started; empty when it could"""
 
     @property
     def interrupted(self) -> bool:
-        """Was it ended by whoever watched it: Ctrl-C, or a reader of its output that left?"""
+        """Did Ctrl-C end it, or a reader of its output that closed the pipe? Then nobody needs an explanation."""
         pipe = getattr(signal, "SIGPIPE", signal.SIGINT)
         return self.code in (-signal.SIGINT, 128 + signal.SIGINT, -pipe, 128 + pipe)
 
 
 def run(command: Sequence[str]) -> Outcome:
-    """Runs `command` to its end. Whoever its output is shown to is passed on to it: terminal or pipe, window size,
-    signals."""
+    """Runs `command` to its end. It sees the same kind of output as kb does: a terminal with its size, or a pipe."""
     signals = Signals()
     streams = Streams()
     try:
@@ -74,8 +79,10 @@ def run(command: Sequence[str]) -> Outcome:
 
 
 def leave(outcome: Outcome) -> NoReturn:
-    """Ends this process as the command ended. After a signal by the same signal: a shell's 128 + n cannot be told from
-    an exit code, and a script that is interrupted goes on when its child says that it merely failed."""
+    """Ends this process as the command ended; after a signal, by the same signal.
+
+    A shell cannot tell 128 + n from an exit code, and a script whose child merely failed goes on after Ctrl-C.
+    """
     if outcome.code < 0 and sys.platform != "win32":
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):

@@ -1,9 +1,12 @@
-"""Here is a child that shares our group; it gets each signal that was meant for it, and gets it once.
+"""Passes signals on to the child, each exactly once.
 
-Nobody tells a process whether a signal was sent to it alone or to its whole group, as terminals, schedulers and
-`timeout` do, and the child of a signal to the group got it by itself. So a witness stands beside the child: a process
-in the same group that does nothing. What the witness got, the child got; what only we got is passed on. This holds
-for a terminal's keys, for `kill` of a group, and for whoever signals every process of a job one by one.
+The child is in our process group. A signal to the group (a key at the terminal, a scheduler, `timeout`) reaches the
+child by itself; a signal to kb alone must be passed on. A process cannot ask the kernel which of the two it got. So a
+sentinel runs beside the child: a process in the same group that does nothing. If the sentinel got a signal, the child
+got it, too; if only kb got it, kb passes it on. This also works for signals to all processes of a job, one by one.
+
+A process group of its own for the child would need no sentinel. But then a signal to the group of kb would miss the
+child, and kb would have to do the job control of a shell: hand over the terminal, stop and continue with the child.
 """
 
 from __future__ import annotations
@@ -21,24 +24,24 @@ from typing import Any
 
 __all__ = ["Signals"]
 
-GRACE_S = 0.05  # whoever signals the processes of a job one by one has reached all of them by then
-ANSWER_S = 5.0  # of a witness on a busy machine
+GRACE_S = 0.05  # time in which somebody who signals a job one process at a time reaches all
+ANSWER_S = 5.0  # limit for an answer of the sentinel, on a busy machine
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 
 
 class Signals:
-    """Made before any thread and any way of the child's output: the witness is a copy of this process."""
+    """Create it before any thread and any pipe: the sentinel is a fork of this process."""
 
     def __init__(self) -> None:
         self._over = False
         self.for_child: dict[str, Any] = {}
         if sys.platform != "win32":
             self._signals = {getattr(signal, name) for name in _NAMES}
-            # SIGTTOU: setting the modes of a terminal that somebody else has the keys of shall not stop us.
+            # SIGTTOU would stop us when we set the modes of a terminal in whose background we run.
             self._before = before = signal.pthread_sigmask(signal.SIG_BLOCK, {*self._signals, signal.SIGTTOU})
             self.for_child = {"preexec_fn": lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before)}
-            self._witness = _Witness()
+            self._sentinel = _Sentinel()
 
     def start(self, child: subprocess.Popen[bytes], resize: Callable[[], bool]) -> None:
         """`resize`: gives the child's own terminal, if it has one, the size of ours."""
@@ -48,19 +51,19 @@ class Signals:
             threading.Thread(target=self._pass_on, args=(child, resize), daemon=True).start()
 
     def restore(self) -> None:
-        """From now on a signal is for this process, which has only a report to write."""
+        """The child has ended: from now on signals are for this process again."""
         self._over = True
         if sys.platform != "win32":
             signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
-            self._witness.close()
+            self._sentinel.close()
 
     def _pass_on(self, child: subprocess.Popen[bytes], resize: Callable[[], bool]) -> None:
         while True:
             number = signal.sigwait(self._signals)
-            if self._over:  # it was meant for us
+            if self._over:  # it was for this process
                 os.kill(os.getpid(), number)
                 return
-            # The kernel told the child of the new size before its own terminal had it.
+            # The kernel signals the new size before the child's own terminal has it, so this is always passed on.
             if not (number == signal.SIGWINCH and resize()) and self._was_for_all(number):
                 continue
             with contextlib.suppress(OSError):
@@ -68,44 +71,44 @@ class Signals:
 
     def _was_for_all(self, number: int) -> bool:
         time.sleep(GRACE_S)
-        if not self._witness.had(number):
+        if not self._sentinel.received(number):
             return False
-        while number in signal.sigpending():  # once more meanwhile: to the child, this is the same one
+        while number in signal.sigpending():  # sent again meanwhile: the child sees one signal
             signal.sigwait({number})
-            self._witness.had(number)
+            self._sentinel.received(number)
         return True
 
 
-class _Witness:
+class _Sentinel:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pid = 0
-        asked, self._ask = os.pipe()
-        self._answers, answer = os.pipe()
-        with contextlib.suppress(OSError):  # no process more: then every signal is passed on
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        with contextlib.suppress(OSError):  # fork failed: then every signal is passed on
             self._pid = os.fork()
             if self._pid == 0:
                 try:
-                    os.close(self._ask)
+                    os.close(self._requests)
                     os.close(self._answers)
-                    _testify(asked, answer)
+                    _report_signals(requests, answers)
                 finally:
                     os._exit(0)
-        os.close(asked)
-        os.close(answer)
+        os.close(requests)
+        os.close(answers)
 
-    def had(self, number: int) -> bool:
-        """Was the witness sent this signal since it was last asked?"""
+    def received(self, number: int) -> bool:
+        """Did the sentinel get this signal since the last call?"""
         with self._lock, contextlib.suppress(OSError):
             if self._pid:
-                os.write(self._ask, bytes([number]))
+                os.write(self._requests, bytes([number]))
                 if select.select([self._answers], [], [], ANSWER_S)[0]:
                     return os.read(self._answers, 1) == b"y"
         return False
 
     def close(self) -> None:
         with self._lock:
-            os.close(self._ask)
+            os.close(self._requests)
             os.close(self._answers)
             if self._pid:
                 with contextlib.suppress(OSError):
@@ -113,11 +116,11 @@ class _Witness:
             self._pid = 0
 
 
-def _testify(asked: int, answer: int) -> None:
-    """Signals stay blocked, and pending, until the question comes; no haste is needed. Ends when kb does, however."""
-    while question := os.read(asked, 1):
-        number = question[0]
+def _report_signals(requests: int, answers: int) -> None:
+    """The sentinel's loop: signals stay blocked, hence pending, until kb asks. Ends when kb closes the pipe."""
+    while request := os.read(requests, 1):
+        number = request[0]
         pending = number in signal.sigpending()
         if pending:
             signal.sigwait({number})
-        os.write(answer, b"y" if pending else b"n")
+        os.write(answers, b"y" if pending else b"n")

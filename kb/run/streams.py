@@ -1,7 +1,7 @@
-"""Here is a child's output; it goes where ours goes, at once and byte for byte, and its end is kept.
+"""Copies the child's output to our own stdout and stderr, at once and byte for byte, and keeps its end.
 
-Where it would go to a terminal, it takes the way through a second terminal (a pty) of the same size and modes; else
-through a pipe for each stream.
+If our stream is a terminal, the child writes to a second terminal (a pty) of the same size and modes; otherwise to a
+pipe for each stream.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["Streams"]
 
 CHUNK = 1 << 16
 PIPE_BYTES = 1 << 20  # the largest that Linux gives anybody
-# After the child's end somebody else may still hold a pipe: how long nothing may come, and how long we wait in all, not
-# counting what a slow reader of ours takes.
+# After the child's end another process may still hold a pipe: seconds of silence after which we stop reading, and
+# seconds that we wait in all, without the time that a slow reader of ours takes.
 QUIET_S, WAIT_S = 0.3, 1.0
 LOOK_S = 0.02
 
 
 class Streams:
-    """The ways of the child's output: each from an end that it writes to, to one of our own descriptors."""
+    """The channels of the child's output, from the ends that it writes to, to our own descriptors."""
 
     def __init__(self) -> None:
         self.tail: Tail = Tail()
@@ -41,16 +41,16 @@ class Streams:
         ends: dict[int, int] = {}
         for target in (1, 2):
             shared = _shared(target, ends)
-            ends[target] = ends[shared] if shared else self._way_to(target)
+            ends[target] = ends[shared] if shared else self._open_channel(target)
         self.outer_ends: tuple[int, int] = (ends[1], ends[2])
 
-    def _way_to(self, target: int) -> int:
-        """A new way to our descriptor `target`: the end for the child."""
+    def _open_channel(self, target: int) -> int:
+        """Opens a channel to our descriptor `target`; returns the end for the child."""
         if sys.platform != "win32" and os.isatty(target):
             source, end = os.openpty()
             self._terminal = source
             modes = termios.tcgetattr(target)
-            modes[1] &= ~termios.OPOST  # the terminal that shows it will do that
+            modes[1] &= ~termios.OPOST  # the outer terminal does that
             termios.tcsetattr(end, termios.TCSANOW, modes)
             self.resize()
         else:
@@ -62,7 +62,7 @@ class Streams:
         return end
 
     def resize(self) -> bool:
-        """Gives the child's terminal the size of ours. False when it has none."""
+        """Gives the child's terminal the size of ours. False when the child has none."""
         if self._terminal is None:
             return False
         for target in (1, 2, 0):
@@ -78,14 +78,14 @@ class Streams:
             copy.start()
 
     def drain(self) -> None:
-        """After the child's end: passes on what it wrote. A process that it left behind may hold its end for ever."""
+        """After the child's end: copies the rest. A process that it left behind may keep its end open for ever."""
         left = WAIT_S
         for copy in self._copies:
             left = copy.wait(left)
             copy.restore_modes()
 
     def leave(self) -> None:
-        """Whatever is still written is read by somebody, so that its writer does not die of it."""
+        """Lets another process read what is still written, so that its writer does not get SIGPIPE."""
         for copy in self._copies:
             copy.leave()
 
@@ -100,8 +100,8 @@ class Streams:
 
 
 class _Copy(threading.Thread):
-    """Copies from `source` to `target` until the end; one thread each, so that a reader who is slow with one stream
-    does not hold up the other."""
+    """Copies from `source` to `target` until the end. Each channel has a thread, so that a slow reader of one stream
+    does not delay the other."""
 
     def __init__(self, source: int, target: int, tail: Tail, *, follow_modes: bool) -> None:
         super().__init__(daemon=True)
@@ -123,7 +123,7 @@ class _Copy(threading.Thread):
                 self._follow_modes()
             try:
                 _write(self._target, data)
-            except OSError:  # nobody reads any more: the child shall hear of it as it would without us
+            except OSError:  # our reader is gone: the child gets EPIPE, as without us
                 os.close(self.source)
                 return
             self._copied += len(data)
@@ -134,12 +134,15 @@ class _Copy(threading.Thread):
     def _next(self) -> bytes:
         try:
             return os.read(self.source, CHUNK)
-        except OSError:  # EIO: the last who had the terminal closed it
+        except OSError:  # EIO: the last process with this terminal closed it
             return b""
 
     def wait(self, left: float) -> float:
-        """For the end, but not for somebody who holds the other end and says nothing, little, or never stops: at most
-        `left` seconds, in which neither our reader nor the processor keeps us from reading. What remains of them."""
+        """Waits for the end of the stream, at most `left` seconds; returns the seconds that remain.
+
+        It stops early when nothing comes for `QUIET_S`, or when a process keeps writing without end. Time in which our
+        reader blocks, or in which unread data waits, does not count.
+        """
         before = self._copied
         quiet = 0.0
         while self.is_alive() and left > 0 and quiet < QUIET_S and self._copied - before <= 2 * PIPE_BYTES:
@@ -159,7 +162,7 @@ class _Copy(threading.Thread):
         return 0
 
     def leave(self) -> None:
-        """To somebody who reads on: to where we wrote, unless a reader there waits for the end."""
+        """Starts a `cat` that reads on, and writes where we wrote unless a reader there waits for the end."""
         self._left = True
         if self.is_alive():
             with contextlib.suppress(OSError):
@@ -174,15 +177,15 @@ class _Copy(threading.Thread):
                 )
 
     def _follow_modes(self) -> None:
-        """A full-screen program sets the modes of the terminal it writes to, and means the one it is typed into."""
+        """Copies input modes that a full-screen program sets on its output terminal to the keyboard's terminal."""
         with contextlib.suppress(OSError, termios.error):
-            asked = _input_modes(self.source)
-            if asked != self._seen:
+            modes_now = _input_modes(self.source)
+            if modes_now != self._seen:
                 modes = termios.tcgetattr(0)
                 self._own = self._own or list(modes)
-                modes[0], modes[3] = asked
+                modes[0], modes[3] = modes_now
                 termios.tcsetattr(0, termios.TCSANOW, modes)
-            self._seen = asked
+            self._seen = modes_now
 
     def restore_modes(self) -> None:
         if self._own is not None:
@@ -191,7 +194,7 @@ class _Copy(threading.Thread):
 
 
 def _shared(target: int, others: dict[int, int]) -> int | None:
-    """Another of our descriptors that leads to the same place (`2>&1`): one way for both keeps their order."""
+    """Another of our descriptors with the same target (`2>&1`): one channel for both keeps their order."""
     for other in others:
         if os.isatty(target) and os.isatty(other):
             return other
@@ -211,5 +214,5 @@ def _write(target: int, data: bytes) -> None:
     while view:
         try:
             view = view[os.write(target, view) :]
-        except BlockingIOError:  # somebody made the terminal we share non-blocking
+        except BlockingIOError:  # another process made the shared terminal non-blocking
             select.select([], [target], [])

@@ -1,4 +1,4 @@
-"""Here is what a command says, piece by piece; give me its end, and what spoke of failure before, within bounds."""
+"""Keeps the end of a command's output, and earlier lines that report a failure, in bounded memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 __all__ = ["TAIL_BYTES", "Tail"]
 
 TAIL_BYTES = 256 << 10
-FIRST, LAST = 6, 400  # of the lines before the tail that speak of failure, each once
-EARLY_BYTES = 64 << 10  # of what is told of them
-LINE_BYTES, BEFORE_BYTES = 1 << 10, 1 << 10  # of such a line, and of what stood before it
+FIRST, LAST = 6, 400  # how many of the lines before the tail that report a failure are kept, each once
+EARLY_BYTES = 64 << 10  # of these lines that are returned
+LINE_BYTES, BEFORE_BYTES = 1 << 10, 1 << 10  # of such a line, and of the lines before it
 KEY_BYTES = 512
 
 _FAILURES = (b"rror", b"ailed", b"xception", b"Traceback", b"FATAL")
@@ -19,7 +19,7 @@ _DIGITS = b"0123456789"
 
 
 class Tail:
-    """Safe between threads."""
+    """Takes the output piece by piece; safe between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -27,15 +27,15 @@ class Tail:
         self._kept = 0
         self._size = 0
         self._stream = 0
-        self._line = b""  # that has no end yet
-        self._told = 0  # where the last line ended that is noted
+        self._line = b""  # the last line, as long as it has no end
+        self._noted_to = 0  # where the last noted line ended
         self._first: dict[bytes, tuple[int, bytes, bytes]] = {}
         self._last: dict[bytes, tuple[int, bytes, bytes]] = {}
 
     def add(self, data: bytes, stream: int = 1) -> None:
         with self._lock:
             if stream != self._stream and not self.ends_a_line:
-                data = b"\n" + data  # a buffer that was full in the middle of a line
+                data = b"\n" + data  # a full buffer may end in the middle of a line
             self._stream = stream
             self._note_failures(data)
             self._chunks.append(data)
@@ -45,16 +45,16 @@ class Tail:
                 self._kept -= len(self._chunks.popleft())
 
     def _note_failures(self, data: bytes) -> None:
-        """Lines that differ in their digits alone count once, where they stood first."""
+        """Lines that differ only in digits count once, at their first place."""
         unfinished, whole = self._line, self._line + data
         end = max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1
         if len(whole) - end > LINE_BYTES:
             end = len(whole)
         self._line = whole[end:]
-        if not end or not _speaks_of_failure(whole):
+        if not end or not _reports_failure(whole):
             return
-        folded = {*whole[:end].translate(None, _DIGITS).splitlines()}  # of a flood, a handful of lines is left
-        new = {_key(line) for line in folded if _speaks_of_failure(line)} - self._first.keys() - self._last.keys()
+        folded = {*whole[:end].translate(None, _DIGITS).splitlines()}  # a flood of similar lines shrinks to a handful
+        new = {_key(line) for line in folded if _reports_failure(line)} - self._first.keys() - self._last.keys()
         if not new:
             return
         at, start = 0, self._size - len(unfinished)
@@ -62,16 +62,16 @@ class Tail:
             key = _key(line.rstrip(b"\r\n").translate(None, _DIGITS))
             if key in new:
                 new.remove(key)
-                before = self._before(unfinished, whole[:at], start + at - self._told)
+                before = self._before(unfinished, whole[:at], start + at - self._noted_to)
                 noted = self._first if len(self._first) < FIRST else self._last
                 noted[key] = start + at, before, _around_failure(line)
-                self._told = start + at + len(line)
+                self._noted_to = start + at + len(line)
                 if len(self._last) > LAST:
                     del self._last[next(iter(self._last))]
             at += len(line)
 
     def _before(self, unfinished: bytes, before: bytes, most: int) -> bytes:
-        """The whole lines that stood before a place. The chunks hold what was said up to `unfinished`, with which
+        """Up to `most` bytes of whole lines before a place. The chunks hold the output up to `unfinished`, with which
         `before` begins."""
         size = min(most, BEFORE_BYTES)
         if size > len(before):
@@ -88,21 +88,22 @@ class Tail:
         return before if size == most else before[before.find(b"\n") + 1 :]
 
     def read(self) -> bytes:
+        """The first failures, the last ones before the tail, and the tail."""
         with self._lock:
             kept = b"".join(self._chunks)[-TAIL_BYTES:]
             start = self._size - len(kept)
             first = [one for one in self._first.values() if one[0] < start]
             last = [one for one in self._last.values() if one[0] < start]
-        return b"\n".join((*_told(first), *reversed([*_told(reversed(last))]), kept))
+        return b"\n".join((*_lines_of(first), *reversed([*_lines_of(reversed(last))]), kept))
 
     @property
     def ends_a_line(self) -> bool:
         return not self._chunks or self._chunks[-1].endswith(b"\n")
 
 
-def _told(noted: Iterable[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
-    """As much as there is room for, without what a healthy program says."""
-    from kb.logs.severity import is_usual  # only when something failed: its patterns take a while to compile
+def _lines_of(noted: Iterable[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
+    """As many as there is room for, without lines that a healthy program prints."""
+    from kb.logs.severity import is_usual  # only after a failure: its patterns take a while to compile
     from kb.text.decode import decode
 
     room = EARLY_BYTES
@@ -112,7 +113,7 @@ def _told(noted: Iterable[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
             yield before + line
 
 
-def _speaks_of_failure(line: bytes) -> bool:
+def _reports_failure(line: bytes) -> bool:
     return any(word in line for word in _FAILURES)
 
 

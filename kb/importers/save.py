@@ -1,7 +1,6 @@
-"""Here is a draft; put it among the articles, unless what it tells is there already.
+"""Writes a draft into the folder of articles, unless an article has its content already.
 
-Whether it is decides the address it comes from, or its content; never its name alone: two pages may well be called the
-same, and a name that is taken by something else gets a number.
+Address and content decide that, never the name alone: two pages may have the same name. The second one gets a number.
 """
 
 from __future__ import annotations
@@ -17,32 +16,32 @@ from kb.articles.folder import read_article, read_articles
 from kb.articles.frontmatter import peek
 from kb.articles.scaffold import PLACEHOLDER, is_slug, write_new
 from kb.errors import ArticleError
-from kb.importers.form import Draft, compose
+from kb.importers.form import DraftArticle, compose
 
-__all__ = ["Kept", "Shelf", "keep"]
+__all__ = ["ArticleFolder", "SavedDraft", "save_draft"]
 
-_SAME = 0.8  # of a draft's text, found in an article of its name: a reviewer has worked on it since
+_SAME = 0.8  # share of a draft's text in an article: a reviewer may have changed the rest
 _TRACKING = re.compile(r"(?<=[?&])utm_\w{1,20}=[^&]{0,400}&?")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Where a draft went; or, with `already`, the article that was there."""
+class SavedDraft:
+    """Where a draft was written; with `already`, the article that has its content."""
 
     path: str
-    """below the folder of articles, POSIX"""
+    """relative to the folder of articles, POSIX"""
     already: bool = False
 
 
-class Shelf:
-    """A folder of articles: their slugs, the addresses they name as their sources, what they say."""
+class ArticleFolder:
+    """What the folder of articles holds: slugs, the addresses in `sources`, a digest of each text."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._slugs: dict[str, list[str]] = {}
         self._addresses: dict[str, str] = {}
         self._bodies: dict[bytes, str] = {}
-        self._sources: dict[str, frozenset[str]] = {}  # of what was there before
+        self._sources: dict[str, frozenset[str]] = {}  # of the articles before this import
         for path, data in read_articles(folder) if folder.is_dir() else ():
             sources = peek(data).all("sources", "source") if isinstance(data, bytes) else ()
             self._sources[path] = frozenset(map(_plain, sources))
@@ -55,9 +54,12 @@ class Shelf:
         for address in addresses:
             self._addresses.setdefault(_plain(address), path)
 
-    def holds(self, draft: Draft, text: str) -> str | None:
-        """The article that tells what the draft does: from its address, in its words, or mostly in its words and
-        under its name or from a source they share (a reviewer's work)."""
+    def holds(self, draft: DraftArticle, text: str) -> str | None:
+        """The article that has the content of the draft, or None.
+
+        It has the same address, the same text, or (when a reviewer has worked on it) most of the text together with the
+        same name or a common source.
+        """
         if draft.address and (held := self._addresses.get(_plain(draft.address))):
             return held
         if held := self._bodies.get(_digest(text.encode())):
@@ -67,18 +69,18 @@ class Shelf:
         for path in sorted(named | {self._addresses[one] for one in cited if one in self._addresses}):
             theirs = self._sources.get(path)
             if theirs is None or (draft.address and theirs):
-                continue  # drafted a moment ago from another page; or it has another address
+                continue  # written by this import from another page, or it has another address
             if (path in named and theirs & cited) or self._share(path, text) >= _SAME:
                 return path
         return None
 
     def free(self, slug: str) -> str:
-        """The slug; with a number when it is taken."""
+        """The slug, with a number when it is taken."""
         taken = len(list(self._numbered(slug)))
         return f"{slug}-{taken + 1}" if taken else slug
 
     def _numbered(self, slug: str) -> Iterator[str]:
-        """The slugs that are taken of `slug`, `slug-2`, `slug-3` ... up to the first that is free."""
+        """Those of `slug`, `slug-2`, `slug-3` ... that are taken, up to the first free one."""
         number, name = 1, slug
         while name in self._slugs:
             yield name
@@ -86,7 +88,7 @@ class Shelf:
             name = f"{slug}-{number}"
 
     def _share(self, path: str, text: str) -> float:
-        """How much of a draft's text stands in an article."""
+        """The share of a draft's text, in characters of lines, that an article has."""
         try:
             theirs = set(_lines(read_article(self.folder, path)))
         except ArticleError:
@@ -95,40 +97,40 @@ class Shelf:
         return sum(len(line) for line in ours & theirs) / max(1, sum(map(len, ours)))
 
 
-def keep(draft: Draft, shelf: Shelf, *, dry_run: bool = False) -> Kept:
-    """Writes `<lang>/<slug>.md`, never over a file; what an article tells already, or was imported before, is left as
-    it is there. Raises ArticleError for a draft that tells nothing or whose place something else has taken,
-    IndexWriteFailed.
+def save_draft(draft: DraftArticle, folder: ArticleFolder, *, dry_run: bool = False) -> SavedDraft:
+    """Writes `<lang>/<slug>.md`, never over a file. An article that has the content already is left as it is.
+
+    Raises ArticleError for a draft without issues or when another kind of file has its name, and IndexWriteFailed.
     """
-    draft = replace(draft, slug=draft.slug if is_slug(draft.slug) else _unspoken(draft))
+    draft = replace(draft, slug=draft.slug if is_slug(draft.slug) else _hashed_slug(draft))
     text = compose(draft)
-    if held := shelf.holds(draft, text):
-        return Kept(held, already=True)
-    path = f"{draft.lang}/{shelf.free(draft.slug)}.md"
-    if os.path.lexists(shelf.folder / path):
-        raise ArticleError("something that is no article has this name", path=shelf.folder / path)
+    if held := folder.holds(draft, text):
+        return SavedDraft(held, already=True)
+    path = f"{draft.lang}/{folder.free(draft.slug)}.md"
+    if os.path.lexists(folder.folder / path):
+        raise ArticleError("something that is no article has this name", path=folder.folder / path)
     if not dry_run:
-        write_new(shelf.folder / path, text.encode())
-    shelf.put(path, text.encode(), *([draft.address] if draft.address else []))
-    return Kept(path)
+        write_new(folder.folder / path, text.encode())
+    folder.put(path, text.encode(), *([draft.address] if draft.address else []))
+    return SavedDraft(path)
 
 
-def _unspoken(draft: Draft) -> str:
-    """A slug for what has no ASCII words, or is called like a device of Windows: the same for the same title."""
+def _hashed_slug(draft: DraftArticle) -> str:
+    """A slug for a title without ASCII words or with the name of a Windows device; the same for the same title."""
     name = hashlib.sha256(f"{draft.sources[:1]}{draft.title}".encode("utf-8", "replace")).hexdigest()[:8]
     return f"{draft.slug}-{name}" if draft.slug else f"draft-{name}"
 
 
 def _plain(address: str) -> str:
-    """An address as one compares it, with its query: a comment's is its page's."""
+    """An address as it is compared: with its query, without tracking. A comment has the address of its page."""
     page, _, place = address.strip().partition("#")
     page = _TRACKING.sub("", page).rstrip("?&/")
-    route = f"#{place}" if place.startswith(("/", "!")) else ""  # a page of its own, of a site in one page
+    route = f"#{place}" if place.startswith(("/", "!")) else ""  # a route of a single-page site is a page of its own
     return f"{page}{route}".casefold().replace("http://", "https://", 1)
 
 
 def _body(data: bytes) -> bytes:
-    """What stands below the front matter."""
+    """The text below the front matter."""
     head, _, rest = data.partition(b"\n---")
     return rest if head.startswith(b"---") else data
 
@@ -138,7 +140,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def _lines(data: bytes) -> Iterator[str]:
-    """The words of it that are its own, line by line: neither the form's headings nor what is left to write."""
+    """Its own lines: no headings of the form, no placeholders."""
     for line in _body(data).decode("utf-8", "replace").split("\n"):
         line = line.strip()
         if any(map(str.isalnum, line)) and not line.startswith("### ") and not PLACEHOLDER.search(line):

@@ -1,4 +1,4 @@
-"""Here are questions whose answers are known; `eval` says how well a base answers them."""
+"""`kb eval`: measures how well a base answers questions with known answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import Progress, echo, index_option, json_option, min_confidence_option, open_base, plain, print_json
+from kb.cli.common import (
+    Progress,
+    echo,
+    index_option,
+    is_terminal,
+    json_option,
+    min_confidence_option,
+    open_base,
+    plain,
+    print_json,
+)
 from kb.errors import IndexWriteFailed, QueryError
 
 if TYPE_CHECKING:
@@ -23,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 _EXIT_BELOW = 1
-_LIST = 20  # ids of questions that are not about this base
+_LIST = 20  # how many questions without an issue in this base are listed
 _MISS_CHARS = 100
 
 _KNOWN = {
@@ -49,7 +59,7 @@ def _limits(context: click.Context, option: click.Parameter, given: Sequence[str
             limits[name] = float(value)
         if name not in METRICS or not 0 <= limits.get(name, -1) <= 1:
             names = ", ".join(METRICS)
-            raise click.BadParameter(f"{plain(repr(one))} is not like recall@1=0.9; there are {names}.")
+            raise click.BadParameter(f"{plain(repr(one))} is not like recall@1=0.9. Metrics: {names}.")
     return limits
 
 
@@ -71,20 +81,22 @@ def _drawable(context: click.Context, option: click.Parameter, path: Path | None
 )
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Search articles in this language only.")
 @min_confidence_option
-@click.option("--misses", is_flag=True, help="List what went wrong: the question, what it wants, what was found.")
+@click.option(
+    "--misses", is_flag=True, help="List each wrong answer: the question, the right issue, the issue that was found."
+)
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     callback=_drawable,
-    help="Draw confidence against truth, and recall by kind, into an .svg or .png (needs kb-issues[plot]).",
+    help="Draw confidence against the share of right answers, and recall by kind; .svg or .png, needs kb-issues[plot].",
 )
 @click.option(
     "--fail-under",
     multiple=True,
     metavar="METRIC=P",
     callback=_limits,
-    help="Exit with 1 when METRIC over all questions is below P, like recall@1=0.9; may be given again.",
+    help="Exit with 1 when METRIC over all questions is below P, like recall@1=0.9. May be repeated.",
 )
 @json_option
 @index_option
@@ -104,9 +116,9 @@ def evaluate(
       kb eval questions.jsonl
       kb eval questions.jsonl --misses --plot figures.svg
       kb eval questions.jsonl --json | jq '.all.known."recall@1"'
-      kb eval questions.jsonl --fail-under recall@1=0.9 --fail-under rejected=0.8    in CI
+      kb eval questions.jsonl --fail-under recall@1=0.9 --fail-under abstention_rate=0.8
 
-    FILE holds a question a line, with the issue that answers it, or null where nothing in the base should:
+    FILE has one question a line, with the issue that answers it, or null when no issue in the base does:
     每行一个问题，issue 是正确答案的编号；库里不该有答案的写 null：
 
     \b
@@ -114,8 +126,21 @@ def evaluate(
       {"id": "q2", "issue": "ms-swift-ovis2-grpo#2", "kind": "description", "lang": "zh", "query": "从空队列里取元素"}
       {"id": "q3", "issue": null, "kind": "far", "lang": "en", "query": "how do I fix a flat tyre"}
 
-    `issue` may be a whole article (no #n), "also": [...] names what is equally right, and `kind` is any word of yours:
-    figures are told apart by it. A question whose issue this base does not have is listed and not counted.
+    `issue` may be a whole article (no #n), "also": [...] names other right issues, and `kind` is any word: there are
+    figures for each kind. A question whose issue is not in this base is listed and not counted.
+
+    What the figures mean:
+
+    \b
+      recall@k         share of questions with a right issue among the first k hits
+      mrr@10           mean of 1/rank of the first right issue (0 beyond rank 10)
+      ndcg@10          quality of the order of all right issues, 1 is perfect
+      answered         share of questions with a known issue that get an answer
+      answered_right   the same, and the answer is right
+      abstention_rate  share of questions without a known issue that get no answer
+      calibration      mean gap between confidence and share of right answers
+
+    All but the calibration error are better when higher; --fail-under takes any of them.
     """
     gc.enable()
     from kb.evaluate import evaluate as measured
@@ -128,7 +153,7 @@ def evaluate(
         raise QueryError(
             "there is no question", path=_name(files[0]), hint="`kb eval --help` shows what a line looks like"
         )
-    with open_base(index) as base, Progress(sys.stderr.isatty()) as progress:
+    with open_base(index) as base, Progress(is_terminal(sys.stderr)) as progress:
         found = measured(base, questions, lang=lang, min_confidence=min_confidence, progress=progress)
     if plot is not None:
         _draw(found, plot)
@@ -140,12 +165,12 @@ def evaluate(
 
 
 def _read(file: Path) -> tuple[bytes, str]:
-    if str(file) == "-":
-        return sys.stdin.buffer.read() if sys.stdin else b"", _name(file)
     try:
+        if str(file) == "-":
+            return sys.stdin.buffer.read() if sys.stdin else b"", _name(file)
         return file.read_bytes(), _name(file)
     except OSError as error:
-        raise QueryError(f"cannot be read ({error.strerror})", path=file) from None
+        raise QueryError(f"cannot be read ({error.strerror or error})", path=_name(file)) from None
 
 
 def _name(file: Path) -> str:
@@ -166,8 +191,8 @@ def _below(summary: Summary, limits: dict[str, float]) -> bool:
     low = [(name, limit, values[name]) for name, limit in limits.items()]
     low = [(name, limit, value) for name, limit, value in low if value is None or value < limit]
     for name, limit, value in low:
-        told = "not measured by any question" if value is None else f"{value:.3f}"
-        echo(f"kb: {name} is {told}, wanted {limit:g}", err=True)
+        shown = "not measured by any question" if value is None else f"{value:.3f}"
+        echo(f"kb: {name} is {shown}, wanted {limit:g}", err=True)
     return bool(low)
 
 
@@ -176,14 +201,14 @@ def _show(found: Evaluation, *, misses: bool) -> None:
     known = [(name, one, one.known) for name, one in groups if one.known]
     unknown = [(name, one, one.unknown) for name, one in groups if one.unknown]
     if known:
-        echo("Questions that the base answers")
+        echo("Questions with a known issue")
         rows = [(name, f"{k.n}", *(f"{getattr(k, key):.3f}" for key in _KNOWN)) for name, _, k in known]
         _table(("", "n", *_KNOWN.values()), rows)
         low, high = found.recall_at_1_interval or (0.0, 0.0)
         echo(f"recall@1 is {low:.3f} to {high:.3f} with 95 % confidence")
     if unknown:
-        echo(f"{chr(10) * bool(known)}Questions that nothing in the base answers")
-        _table(("", "n", "rejected"), [(name, f"{u.n}", f"{u.rejected:.3f}") for name, _, u in unknown])
+        echo(f"{chr(10) * bool(known)}Questions without a known issue")
+        _table(("", "n", "abstention rate"), [(name, f"{u.n}", f"{u.abstention_rate:.3f}") for name, _, u in unknown])
     _show_confidence(found.all)
     _show_end(found)
     if misses:
@@ -204,7 +229,7 @@ def _show_confidence(summary: Summary) -> None:
     ]
     _table(("confidence", "n", "mean", "right"), rows)
     balanced = (
-        "" if found.balanced_error is None else f"; {found.balanced_error:.3f} with right and wrong weighing the same"
+        "" if found.balanced_error is None else f"; {found.balanced_error:.3f} with the same weight for right and wrong"
     )
     echo(f"calibration error {found.error:.3f}{balanced}")
 
@@ -212,7 +237,9 @@ def _show_confidence(summary: Summary) -> None:
 def _show_end(found: Evaluation) -> None:
     echo()
     if time := found.all.latency_ms:
-        echo(f"{time.p50:.1f} ms a question; 95 % within {time.p95:.1f}, 99 % {time.p99:.1f}, all {time.max:.1f}")
+        echo(
+            f"{time.p50:.1f} ms a question (median); 95 % within {time.p95:.1f}, 99 % within {time.p99:.1f}, all within {time.max:.1f}"
+        )
     echo(f"{len(found.judged)} questions, {found.issues} issues, snapshot {found.snapshot}")
     if found.absent:
         names = [f"{one.id} ({', '.join(one.wanted)})" for one in found.absent[:_LIST]]
@@ -229,9 +256,9 @@ def _miss(one: Judged) -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Names to the left, numbers to the right; lines at a terminal, aligned text in a pipe."""
+    """Prints a table: names to the left, numbers to the right; with colours at a terminal, as plain text in a pipe."""
     shown = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
-    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+    if is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb":
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text

@@ -1,0 +1,214 @@
+"""An issue in a few lines of plain text: headline, cause in a sentence, first step of the fix, how to read the rest.
+
+Everything that tells a person about an issue takes its words from here: the terminal, `kb scan`, `kb run` and the
+hooks. In come records, hits and findings; out come strings without colour and without a line end. The text is as the
+articles have it: whoever prints it passes it through `kb.text.visible`.
+
+This is a verb-layer module because findings are. It imports neither click nor rich, so that a hook inside somebody
+else's program can use it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from kb.records import Hit, IssueRecord, Lang
+
+if TYPE_CHECKING:
+    from kb.scan import Finding
+
+__all__ = [
+    "LABELS",
+    "Line",
+    "cause_line",
+    "fix_line",
+    "fix_lines",
+    "headline",
+    "hit_line",
+    "known_issue",
+    "of_finding",
+    "percent",
+    "pieces_of",
+    "searched_line",
+    "show_line",
+]
+
+MAX_FIX_LINES = 6  # of the fix below an exception; a screen still shows the traceback above it
+MAX_WIDTH = 240  # characters of a sentence or a line of prose; code is never cut
+
+_ITEM = re.compile(r"[ \t]{0,12}(?:\d{1,9}[.)]|[-*+])[ \t]")
+_SENTENCE = re.compile(r"[.!?](?=\s)|[。！？]")
+
+LABELS: dict[Lang, dict[str, str]] = {
+    "en": {
+        "known": "known issue",
+        "symptom": "Symptom",
+        "cause": "Cause",
+        "fix": "Fix",
+        "colon": ": ",
+        "no cause": "(the article names no cause)",
+        "no fix": "(no confirmed fix is known)",
+        "confidence": "confidence",
+        "matched": "matched",
+        "aliases": "Asked as",
+        "versions": "versions",
+        "source": "source",
+        "also": "Also near:",
+        "unknown": "Not known: nothing in this base is near enough to be trusted as the answer.",
+        "nearest": "The nearest, which may be something else:",
+        "empty": "Not known, and nothing in this base is even near.",
+        "more": "shows the whole of it",
+        "searched": "Searched: {size} issues, {where}",
+        "base": "base",
+        "sources": "and {n} more: kb show {issue}",
+        "line": "line {first}",
+        "lines": "lines {first} to {last}, {count} times",
+        "processes": "by {n} ranks or processes",
+    },
+    "zh": {
+        "known": "已知问题",
+        "symptom": "现象",
+        "cause": "原因",
+        "fix": "解决方案",
+        "colon": "：",
+        "no cause": "（文章未说明原因）",
+        "no fix": "（尚无确认有效的解决办法）",
+        "confidence": "置信度",
+        "matched": "匹配",
+        "aliases": "常见问法",
+        "versions": "版本",
+        "source": "出处",
+        "also": "相近的还有：",
+        "unknown": "未收录：库中没有足够接近、可以放心作为答案的问题。",
+        "nearest": "最接近的如下，但可能是别的问题：",
+        "empty": "未收录，库中也没有相近的问题。",
+        "more": "查看全文",
+        "searched": "检索范围：{size} 个问题，{where}",
+        "base": "知识库",
+        "sources": "另有 {n} 处：kb show {issue}",
+        "line": "第 {first} 行",
+        "lines": "第 {first} 至 {last} 行，共 {count} 次",
+        "processes": "来自 {n} 个 rank 或进程",
+    },
+}
+"""the words around an issue, by the language of its record"""
+
+
+class Line(NamedTuple):
+    """A line and what it is, so that a terminal can choose a colour."""
+
+    text: str
+    role: Literal["headline", "note", "quote", "text"]
+
+
+def percent(confidence: float) -> str:
+    """Rounded down: a confidence just below the threshold must not be shown as the threshold."""
+    return f"{int(confidence * 100)}%"
+
+
+def headline(record: IssueRecord) -> str:
+    return (f"[{record.project}] " if record.project else "") + record.title
+
+
+def hit_line(hit: Hit) -> str:
+    """A hit in a list of hits."""
+    return f"  {percent(hit.confidence):>4}  {hit.issue}  {headline(hit.record)}"
+
+
+def cause_line(record: IssueRecord) -> str:
+    """The cause in a sentence; empty when the article names none."""
+    words = LABELS[record.lang]
+    return f"{words['cause']}{words['colon']}{_first_sentence(record.cause)}" if record.cause else ""
+
+
+def fix_line(record: IssueRecord) -> str:
+    """The first step of the fix in a sentence, or that no fix is known."""
+    words = LABELS[record.lang]
+    return f"{words['fix']}{words['colon']}{_first_step(record.fix) or words['no fix']}"
+
+
+def fix_lines(record: IssueRecord, most: int = MAX_FIX_LINES) -> list[str]:
+    """The first `most` lines of the fix with its commands, under a label; nothing when there is no fix."""
+    lines: list[str] = []
+    for fence, text in pieces_of(record.fix):
+        shown = [line.rstrip() for line in text.splitlines() if line.strip()]
+        lines += map(_shortened, shown) if fence is None else ("   " + line for line in shown)
+    words = LABELS[record.lang]
+    label = (words["fix"] + words["colon"]).rstrip()
+    return [label, *("  " + line for line in lines[:most]), *["  …"] * (len(lines) > most)] if lines else []
+
+
+def show_line(record: IssueRecord) -> str:
+    """The command that prints the issue as a whole. The id is quoted: it comes from a file name."""
+    return f"kb show {shlex.quote(record.issue)}   {LABELS[record.lang]['more']}"
+
+
+def searched_line(lang: Lang, *, size: int, where: str) -> str:
+    """Which base was asked, and how many issues it has."""
+    return LABELS[lang]["searched"].format(size=size, where=where)
+
+
+def known_issue(hit: Hit) -> list[str]:
+    """An answer in at most eleven lines, for whoever has the failure on the screen above."""
+    record = hit.record
+    below = [cause_line(record), *fix_lines(record), show_line(record)]
+    first = f"kb: {LABELS[record.lang]['known']} ({percent(hit.confidence)}): {headline(record)}"
+    return [first, *("  " + line for line in below if line)]
+
+
+def of_finding(finding: Finding, log: str) -> list[Line]:
+    """Where in the log and which issue, its cause in a sentence, its first step, and how to read the rest."""
+    record, words = finding.record, LABELS[finding.record.lang]
+    where = words["line" if finding.count == 1 else "lines"].format(
+        first=finding.first_line, last=finding.last_line, count=finding.count
+    )
+    if finding.processes > 1:
+        where += "  ·  " + words["processes"].format(n=finding.processes)
+    lines = [
+        Line(headline(record), "headline"),
+        Line(f"  {log}: {where}  ·  {words['confidence']} {percent(finding.confidence)}", "note"),
+        Line(f"  > {finding.text}", "quote"),
+    ]
+    lines += [Line(f"  {text}", "text") for text in (cause_line(record), fix_line(record)) if text]
+    return [*lines, Line(f"  {show_line(record)}", "note")]
+
+
+def pieces_of(markdown: str) -> Iterator[tuple[str | None, str]]:
+    """Prose (None, text) and fenced code (language, code) in turn; blank prose is left out."""
+    from kb.text import fences
+
+    after_code = False
+    for block in fences.split(markdown):
+        if isinstance(block, fences.Code):
+            if block.lead.strip(" \t>"):  # a list item that begins with a fence
+                yield None, block.lead
+            yield block.language, block.text
+            after_code = True
+        elif block.text.strip():
+            lines = list(block.lines)
+            first_item = next((n for n, line in enumerate(lines) if _ITEM.match(line)), None)
+            if after_code and first_item is not None:  # only a blank line lets a list go on that a fence interrupted
+                lines.insert(first_item, "")
+            yield None, "\n".join(lines)
+
+
+def _first_sentence(markdown: str) -> str:
+    """Of the prose, with the mark that ends it."""
+    prose = next((text for fence, text in pieces_of(markdown) if fence is None), "")
+    paragraph = next((part for part in re.split(r"\n[ \t]{0,80}\n", prose.strip()) if part.strip()), "")
+    text = " ".join(paragraph.split())
+    end = _SENTENCE.search(text)
+    return _shortened(text[: end.end()].rstrip() if end else text)
+
+
+def _first_step(markdown: str) -> str:
+    """The first sentence of the first list item; of a fix without a list, the first sentence."""
+    step = next((line for line in markdown.splitlines() if _ITEM.match(line)), "")
+    return _first_sentence(_ITEM.sub("", markdown[markdown.find(step) :], count=1) if step else markdown)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_WIDTH else text[: MAX_WIDTH - 2].rstrip() + " …"

@@ -1,0 +1,127 @@
+"""`kb build`: makes or renews the index of a folder of articles."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from kb.cli.common import (
+    Progress,
+    complain,
+    counted,
+    echo,
+    is_terminal,
+    json_option,
+    plain,
+    print_json,
+    warn_on_stderr,
+)
+from kb.errors import IndexMissing
+
+__all__ = ["build"]
+
+
+@click.command()
+@click.option(
+    "--articles",
+    type=click.Path(path_type=Path),
+    help="Folder of articles. Default: articles/ at or above this folder.",
+)
+@click.option(
+    "--index",
+    type=click.Path(path_type=Path),
+    help="Folder to write the index to. Default: $KB_INDEX, else index/ beside the articles.",
+)
+@click.option(
+    "--encoder",
+    help="A sentence-transformers model by name or folder (needs kb-issues[transformers]). Default: kb's own.",
+)
+@click.option("--keep-going", is_flag=True, help="Leave out articles that cannot be read instead of stopping.")
+@click.option("--drafts", is_flag=True, help="Include articles whose front matter says `status: draft`.")
+@json_option
+def build(
+    articles: Path | None, index: Path | None, encoder: str | None, keep_going: bool, drafts: bool, as_json: bool
+) -> None:
+    """Make or renew the index of a folder of articles. Unchanged articles are not parsed or encoded again.
+
+    \b
+      kb build                                    articles/ here or above, into index/ beside it
+      kb build --articles notes --index notes.kb
+      kb build --encoder BAAI/bge-m3              any sentence-transformers model
+    """
+    gc.enable()
+    warn_on_stderr()
+    from kb.index.build import BuildFailed
+    from kb.index.build import build as build_index
+    from kb.index.locate import mark, stamp
+
+    articles = articles or _own_articles()
+    named = os.environ.get("KB_INDEX")
+    target = index or (Path(named) if named else articles.resolve().parent / "index")
+    found = stamp(articles)  # before the build: an article that changes during it is newer than the index
+    try:
+        with Progress(is_terminal(sys.stderr)) as progress:
+            report = build_index(
+                articles, target, encoder=encoder, keep_going=keep_going, drafts=drafts, progress=progress
+            )
+    except BuildFailed as failed:
+        for error in failed.bad:
+            complain(error)
+        raise
+    mark(target, found)
+    _trust_what_was_built(target, articles)
+    for error in report.bad:
+        complain(error)
+    for skipped in report.skipped:
+        echo(f"kb: skipped {plain(skipped.path)}: {skipped.reason}", err=True)
+    for path in report.without_records:
+        echo(f"kb: no issue found in {plain(path)}; see `kb parse --explain`", err=True)
+    if report.drafts:
+        echo(f"kb: {counted(len(report.drafts), 'draft')} left out; --drafts includes them", err=True)
+    if as_json:
+        print_json(
+            {
+                "snapshot": report.snapshot,
+                "articles": report.articles,
+                "issues": report.issues,
+                "records": report.records,
+                "parsed": report.parsed,
+                "removed": report.removed,
+                "bad": [str(error) for error in report.bad],
+                "skipped": [{"path": s.path, "reason": s.reason} for s in report.skipped],
+                "without_records": list(report.without_records),
+                "drafts": list(report.drafts),
+                "took_s": round(report.took_s, 3),
+            }
+        )
+        return
+    echo(
+        f"{counted(report.articles, 'article')} ({report.parsed} new or changed, {report.removed} removed), "
+        f"{counted(report.issues, 'issue')}, {counted(report.records, 'record')} in {report.took_s:.2f} s "
+        f"-> {plain(str(target))} [{report.snapshot}]"
+    )
+
+
+def _own_articles() -> Path:
+    from kb.index.locate import own_articles
+
+    found = own_articles()
+    if found is None:
+        raise IndexMissing("no articles/ at or above this folder", path=Path.cwd(), hint="kb build --articles DIR")
+    return found
+
+
+def _trust_what_was_built(index: Path, articles: Path) -> None:
+    """Building a base in a place where kb looks for one means trusting it."""
+    from kb.errors import IndexWriteFailed
+    from kb.index.trust import decision, remember
+
+    folder = index.resolve().parent
+    if index.name == "index" and articles.resolve().parent == folder and decision(folder) is None:
+        with contextlib.suppress(IndexWriteFailed):
+            remember(folder, True)

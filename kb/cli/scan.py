@@ -1,0 +1,262 @@
+"""`kb scan`: lists the known issues in logs, or in one log while it is written."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from kb.cli.common import (
+    complain,
+    echo,
+    index_option,
+    is_terminal,
+    json_option,
+    lang_option,
+    open_base,
+    plain,
+    print_json,
+    screen,
+)
+from kb.errors import KbError, QueryError
+
+if TYPE_CHECKING:
+    from kb.base import KnowledgeBase
+    from kb.records import Lang
+    from kb.scan import Finding, Scanner, ScanReport
+
+__all__ = ["scan"]
+
+_EXIT_UNKNOWN, _EXIT_UNREADABLE = 1, 65
+_CHUNK, _PIECE = 1 << 20, 1 << 14
+_LARGE = 20 << 20  # bytes from which a log gets a progress bar
+_DAMAGE = (OSError, EOFError, zlib.error)
+_POLL_S, _QUIET_S = 0.25, 1.0  # of a followed log: how often to look, and when it counts as quiet
+
+
+def _number(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and value != value:  # NaN, which passes the range check of click
+        raise click.BadParameter("not a number", context, option)
+    return value
+
+
+@click.command()
+@click.argument(
+    "logs", metavar="LOG...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False)
+)
+@lang_option
+@click.option("--project", help="Only issues of this project (`kb projects` lists them) or tag.")
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    callback=_number,
+    help="Leave out issues with a lower confidence.",
+)
+@click.option("--warnings", is_flag=True, help="Also report warnings; a healthy log may have many.")
+@click.option("-f", "--follow", is_flag=True, help="Keep reading while the log is written, until Ctrl-C.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; only the exit code counts.")
+@json_option
+@index_option
+def scan(
+    logs: tuple[Path, ...],
+    lang: Lang | None,
+    project: str | None,
+    min_confidence: float | None,
+    warnings: bool,
+    follow: bool,
+    quiet: bool,
+    as_json: bool,
+    index: Path | None,
+) -> None:
+    """List every known issue that occurs in LOG, with its lines. "-" (or a pipe) reads stdin; a .gz is unpacked.
+
+    \b
+      kb scan train.log
+      kb scan node*/rank*.log.gz
+      kb scan -f train.log
+      kubectl logs job/train | kb scan --json - | jq '.logs[].findings[].issue'
+
+    Exits with 0 when it found a known issue, with 1 when it found none, and with 65 when it found none and a log is
+    damaged. The part before the damage is scanned.
+    """
+    if not logs:
+        if sys.stdin is None or is_terminal(sys.stdin):
+            raise click.UsageError("no log given: kb scan train.log, or pipe one into it")
+        logs = (Path("-"),)
+    if follow and (len(logs) > 1 or logs[0] == Path("-") or logs[0].suffix == ".gz"):
+        raise click.UsageError("--follow takes one plain file")
+    with open_base(index) as base:
+        if project is not None:
+            base.search("error", 1, project=project)  # raises for a project without issues
+        from kb.scan import Scan
+
+        output = _Output(base, as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
+        for path in logs:
+            if follow:
+                _follow(path, lambda: base.scanner(project), {"lang": lang, "warnings": warnings}, output)
+                continue
+            one = Scan(base.scanner(project), lang=lang, warnings=warnings)
+            try:
+                for chunk in _chunks(path, progress=not quiet):
+                    one.feed(chunk)
+            except QueryError as error:
+                output.log(str(path), one.finish(), damage=error)
+            else:
+                output.log(str(path), one.finish())
+    output.end()
+    sys.exit(0 if output.found else _EXIT_UNREADABLE if output.damaged else _EXIT_UNKNOWN)
+
+
+class _Output:
+    """Prints the findings: of each log when it was read, or of a followed log as they are found."""
+
+    def __init__(self, base: KnowledgeBase, *, as_json: bool, quiet: bool, least: float) -> None:
+        self._base = base
+        self._json, self._quiet, self._least = as_json, quiet, least
+        self._logs: list[dict[str, Any]] = []
+        self._printed: set[str] = set()
+        self.found = self.damaged = 0
+
+    def restart(self, log: str) -> None:
+        """The followed file was replaced or cut off: its findings count anew."""
+        self._printed.clear()
+        echo(f"kb: {plain(log)} was made anew; reading it from its first line", err=True)
+
+    def add(self, log: str, findings: tuple[Finding, ...]) -> None:
+        """The findings so far of a followed log; prints each issue once."""
+        for finding in findings:
+            if finding.issue in self._printed or finding.confidence < self._least:
+                continue
+            self._printed.add(finding.issue)
+            self.found += 1
+            if self._quiet:
+                continue
+            if self._json:
+                print_json({"log": log, **finding.as_dict()}, indent=None)
+            else:
+                screen().finding(finding, log)
+                echo()
+
+    def log(self, log: str, report: ScanReport, *, damage: KbError | None = None) -> None:
+        """Prints one log. `damage`: why it could not be read to its end."""
+        findings = [finding for finding in report.findings if finding.confidence >= self._least]
+        self.found += len(findings)
+        form = report.as_dict()
+        form["findings"] = [finding.as_dict() for finding in findings]
+        if damage:
+            self.damaged += 1
+            form["damage"] = damage.message
+            complain(damage)
+        self._logs.append({"log": log, **form})
+        if self._quiet or self._json:
+            return
+        terminal = screen()
+        for finding in findings:
+            terminal.finding(finding, log)
+            echo()
+        known = f"{len(findings)} known issue{'s' * (len(findings) != 1)}" if findings else "No known issue"
+        first = "the first " if damage else ""
+        terminal.say(f"{known} in {first}{report.lines:,} lines of {log}.", "" if findings else "bold yellow")
+
+    def end(self) -> None:
+        if self._json and not self._quiet and self._logs:
+            print_json({"base": self._base.name, "found": self.found, "logs": self._logs})
+        elif not self._quiet and not self._json and not self._base.bundled:
+            screen().searched("en", size=self._base.size, where=self._base.where)
+
+
+def _chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
+    """The bytes of a log, with a progress bar on stderr for a large one at a terminal.
+
+    Raises QueryError for a damaged log, after everything that can be read of it.
+    """
+    try:
+        if path == Path("-"):
+            # os.read gives what has come so far; a buffered read would wait for a whole megabyte
+            yield from iter(lambda: os.read(sys.stdin.fileno(), _CHUNK), b"")
+            return
+        with path.open("rb") as raw:
+            size = os.fstat(raw.fileno()).st_size
+            chunks = _unpacked(raw) if path.suffix == ".gz" else iter(lambda: raw.read(_CHUNK), b"")
+            if not progress or size < _LARGE or not is_terminal(sys.stderr):
+                yield from chunks
+                return
+            with click.progressbar(length=size, file=sys.stderr, label=plain(path.name)) as bar:
+                at = 0
+                for chunk in chunks:
+                    yield chunk
+                    bar.update(raw.tell() - at)
+                    at = raw.tell()
+    except _DAMAGE as error:
+        raise QueryError(f"this log cannot be read to its end ({error})", path=path) from None
+
+
+def _unpacked(raw: BinaryIO) -> Iterator[bytes]:
+    """Reads small pieces: of a damaged file at most one piece is lost."""
+    stream = gzip.GzipFile(fileobj=raw)
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while piece := stream.read1(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size >= _CHUNK:
+                yield b"".join(pieces)
+                pieces, size = [], 0
+    except _DAMAGE:
+        yield b"".join(pieces)
+        raise
+    yield b"".join(pieces)
+
+
+def _follow(path: Path, newest: Callable[[], Scanner], options: dict[str, Any], output: _Output) -> None:
+    """Reads until Ctrl-C. A file that was replaced or cut off is read from its start. `newest` gives the scanner of the
+    newest snapshot: what is built meanwhile is found from then on."""
+    from kb.scan import Scan
+
+    log, scanner = str(path), newest()
+    one = Scan(scanner, **options)
+    raw: BinaryIO = path.open("rb")
+    silence = 0.0
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            if chunk := raw.read(_CHUNK):
+                one.feed(chunk)
+                silence = 0.0
+            else:
+                time.sleep(_POLL_S)
+                silence += _POLL_S
+                if newest() is not scanner:
+                    scanner = newest()
+                    one.move_to(scanner)
+                if _is_another(path, raw):
+                    for chunk in iter(lambda: raw.read(_CHUNK), b""):  # noqa: B023  the rest of the old file
+                        one.feed(chunk)
+                    output.add(log, one.finish().findings)
+                    raw.close()
+                    raw = path.open("rb")
+                    one = Scan(scanner, **options)
+                    output.restart(log)
+            if silence >= _QUIET_S:
+                one.settle()
+            output.add(log, one.findings)
+    output.add(log, one.finish().findings)
+    raw.close()
+
+
+def _is_another(path: Path, opened: BinaryIO) -> bool:
+    """Is `path` no longer the file that was opened, or shorter than what was read?"""
+    try:
+        now, own = path.stat(), os.fstat(opened.fileno())
+    except OSError:  # between a move and a new file, there is no file
+        return False
+    return now.st_ino != own.st_ino or now.st_size < opened.tell()

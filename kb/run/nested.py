@@ -1,0 +1,39 @@
+"""The frame that `kb run` puts around an explanation, and how an outer `kb run` finds it again.
+
+A command under `kb run` may run another `kb run`. The inner one explains its own failure at once, because the outer
+command may still succeed. The outer one must neither repeat that explanation nor mistake its words for the command's
+output. Both see one stream of text, so both sides of the frame are defined here.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["first_line", "unknown_line", "without_explanations"]
+
+_COLOUR = re.compile(rb"\x1b\[[0-9;]{0,20}m|\r(?=\n)")
+_FIRST, _LAST = "\n── kb: ".encode(), b"\nkb show "  # an explanation ends with the line of `kb.brief.show_line`
+_UNKNOWN = re.compile(rb"^kb: (?:exit code|ended by) [^\n]{1,40}; not known to kb[^\n]{0,400}\n", re.MULTILINE)
+
+
+def first_line(how: str) -> str:
+    """Above an explanation. `how`: how the command ended, as in "exit code 3"."""
+    return f"── kb: {how}; this is likely a known issue " + "─" * 24
+
+
+def unknown_line(how: str, nearest: str = "") -> str:
+    """In place of an explanation. `nearest`: the issue that comes closest."""
+    return f"kb: {how}; not known to kb" + (f"; nearest: {nearest}" if nearest else "")
+
+
+def without_explanations(output: bytes) -> tuple[bytes, bool]:
+    """The command's own output, and whether it ends with the explanation of an inner `kb run`."""
+    output = b"\n" + _COLOUR.sub(b"", output).rstrip() + b"\n"
+    last = output[output.rfind(b"\n", 0, -1) :]
+    before, *explanations = output.split(_FIRST)
+    kept = [before + b"\n"]
+    for explanation in explanations:  # from its first line to its last
+        end = explanation.find(_LAST)
+        kept.append(explanation[explanation.index(b"\n", end + 1) + 1 :] if end >= 0 else explanation)
+    own = _UNKNOWN.sub(b"", b"".join(kept))[1:]
+    return own, last.startswith((b"\nkb: ", _LAST))

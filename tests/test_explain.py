@@ -1,0 +1,106 @@
+"""kb.scan.explain: which known issue explains what a command printed; kb.brief: how an issue is put in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kb import KnowledgeBase
+from kb.brief import cause_line, fix_line, fix_lines, headline, known_issue, of_finding, percent, show_line
+from kb.records import Hit
+from kb.scan.explain import explain
+
+DEQUE = "IndexError: pop from an empty deque"
+ISSUE = "ms-swift-ovis2-grpo#2"
+
+
+@pytest.fixture(scope="module")
+def base(index: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(index) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def hit(base: KnowledgeBase) -> Hit:
+    return base.search(DEQUE).hits[0]
+
+
+def test_output_that_answers_as_a_question(base: KnowledgeBase) -> None:
+    found = explain(base, DEQUE.encode())
+    assert found.record is not None
+    assert (found.answered, found.record.issue, found.base) == (True, ISSUE, base.name)
+    assert found.confidence == base.search(DEQUE).hits[0].confidence
+
+
+def test_a_line_in_whatever_noise(base: KnowledgeBase) -> None:
+    noise = "".join(f"node{i}: cannot resolve host storage-{i}, kernel says disk {i} offline\n" for i in range(3000))
+    output = f"{noise}[rank0]: {DEQUE}\n{noise}".encode()
+    assert not base.search(output.decode()).answered  # else this test is about nothing
+    found = explain(base, output)
+    assert found.answered
+    assert found.record is not None
+    assert found.record.issue == ISSUE
+
+
+def test_the_language_is_the_one_asked_for(base: KnowledgeBase) -> None:
+    found = explain(base, DEQUE.encode(), lang="zh")
+    assert found.record is not None
+    assert found.record.lang == "zh"
+
+
+def test_what_is_not_known_names_the_nearest_issue(base: KnowledgeBase) -> None:
+    found = explain(base, b"the flat tyre needs air")
+    assert not found.answered
+    assert found.record is not None
+    assert found.confidence < 0.4
+
+
+@pytest.mark.parametrize("output", [b"", b"\n \n", b"\x00\xff\x1b[0m"])
+def test_output_without_words(output: bytes, base: KnowledgeBase) -> None:
+    found = explain(base, output)
+    assert (found.answered, found.record, found.confidence) == (False, None, 0.0)
+
+
+# --- an issue in a few lines ------------------------------------------------------------------------------------------
+
+
+def test_every_form_of_an_issue_says_the_same(base: KnowledgeBase, hit: Hit) -> None:
+    """An exception's hint and a finding of a scan share cause, headline and the command that shows the rest."""
+    (finding,) = base.scan([DEQUE]).findings
+    of_scan = [line.text.strip() for line in of_finding(finding, "train.log")]
+    of_hook = [line.strip() for line in known_issue(hit)]
+    assert headline(hit.record) in of_scan[0]
+    assert of_hook[0].endswith(headline(hit.record))
+    for line in (cause_line(hit.record), show_line(hit.record)):
+        assert line in of_scan
+        assert line in of_hook
+    assert fix_line(hit.record) in of_scan
+    assert fix_line(hit.record).removeprefix("Fix: ") in " ".join(of_hook)
+
+
+def test_a_command_of_the_fix_is_never_cut(hit: Hit) -> None:
+    command = "python -c '" + "x" * 500 + "'"
+    record = replace(hit.record, fix=f"1. Run {'this ' * 100}:\n\n   ```bash\n   {command}\n   ```\n")
+    label, prose, code = fix_lines(record)
+    assert label == "Fix:"
+    assert len(prose) < 250
+    assert prose.endswith("…")
+    assert code.strip() == command
+
+
+def test_an_issue_without_cause_and_fix(hit: Hit) -> None:
+    record = replace(hit.record, cause="", fix="")
+    assert cause_line(record) == ""
+    assert fix_lines(record) == []
+    assert fix_line(record) == "Fix: (no confirmed fix is known)"
+
+
+def test_an_id_cannot_end_the_command_that_shows_it(hit: Hit) -> None:
+    assert show_line(replace(hit.record, issue="a; rm -rf ~#1")).startswith("kb show 'a; rm -rf ~#1' ")
+
+
+def test_a_confidence_is_not_rounded_up_to_the_threshold() -> None:
+    assert (percent(0.399), percent(1.0), percent(0.0)) == ("39%", "100%", "0%")
