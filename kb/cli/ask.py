@@ -22,7 +22,6 @@ from kb.cli.common import (
     screen,
 )
 from kb.errors import IndexMissing, QueryError
-from kb.text.decode import decode
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
@@ -88,6 +87,8 @@ def _question(text: tuple[str, ...]) -> str:
         return " ".join(text)
     if sys.stdin is None or (not text and sys.stdin.isatty()):
         raise click.UsageError('what is the question? kb search "the error message", or pipe a log into it')
+    from kb.text.decode import decode
+
     return decode(_read_stdin())
 
 

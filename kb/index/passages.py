@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from kb.records import IssueRecord
-from kb.text import fences
 
 __all__ = ["VIEW_KINDS", "lexical_text", "views"]
 
@@ -34,6 +33,8 @@ def lexical_text(record: IssueRecord) -> str:
 
 def _without_code(markdown: str) -> str:
     """An empty line in place of each fenced block."""
+    from kb.text import fences  # a search imports this module, but never gets here
+
     blocks = fences.split(markdown)
     return "\n".join(block.text if isinstance(block, fences.Prose) else "" for block in blocks)
 
