@@ -18,7 +18,7 @@ CASES = {
     "UTF-8 with a mark": (TEXT.encode("utf-8-sig"), "", TEXT),
     "UTF-16 little-endian": (b"\xff\xfe" + TEXT.encode("utf-16-le"), "", TEXT),
     "UTF-16 big-endian": (b"\xfe\xff" + TEXT.encode("utf-16-be"), "", TEXT),
-    "UTF-16 cut within a character": (b"\xff\xfea\x00b\x00c", "", "ab\ufffd"),
+    "only the mark of UTF-16": (b"\xff\xfe error 77", "", "\ufffd\ufffd error 77"),
     "GB 18030": (TEXT.encode("gb18030"), "", TEXT),
     "GBK": ("显存不足".encode("gbk"), "", "显存不足"),
     "declared": ("顯存不足".encode("big5"), "big5", "顯存不足"),

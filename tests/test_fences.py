@@ -123,7 +123,7 @@ def test_fences_are_those_of_markdown_it(text: str) -> None:
 @given(texts)
 def test_the_fast_way_agrees(text: str) -> None:
     lines = text.split("\n")
-    fast = fences._unindented(text, lines)
+    fast = fences._plain(text, lines)
     assert fast is None or fast == list(fences._nested(text, lines))
 
 

@@ -23,7 +23,6 @@ from kb.cli.common import (
     screen,
 )
 from kb.errors import QueryError
-from kb.text.decode import decode
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
@@ -90,6 +89,8 @@ def _question(text: tuple[str, ...]) -> str:
         return " ".join(text)
     if sys.stdin is None or (not text and is_terminal(sys.stdin)):
         raise click.UsageError('what is the question? kb search "the error message", or pipe a log into it')
+    from kb.text.decode import decode
+
     return decode(read_stdin())
 
 

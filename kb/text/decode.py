@@ -14,12 +14,17 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Text in UTF-16 with a byte order mark (PowerShell's `>`), else in UTF-8, else in the `declared` encoding, else in
-    GB 18030 (a Chinese Windows); else what of it is UTF-8. A byte order mark is removed."""
+    """The text by the first encoding that fits all bytes: UTF-16 with a byte order mark (PowerShell's `>`), UTF-8, the
+    `declared` one, GB 18030 (a Chinese Windows). If none fits: UTF-8, with U+FFFD for bytes that are wrong.
+
+    A byte order mark is removed.
+    """
     if data.startswith(_UTF16):
-        return data.decode("utf-16", "replace")
-    data = data.removeprefix(codecs.BOM_UTF8)
-    for encoding in ("utf-8", declared, "gb18030") if declared else ("utf-8", "gb18030"):
+        encodings = ["utf-16"]
+    else:
+        data = data.removeprefix(codecs.BOM_UTF8)
+        encodings = ["utf-8", declared, "gb18030"] if declared else ["utf-8", "gb18030"]
+    for encoding in encodings:
         try:
             return data.decode(encoding)
         except (UnicodeError, LookupError):  # LookupError: no such encoding, or none of text
