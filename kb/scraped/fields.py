@@ -56,7 +56,7 @@ def fields_of(issue: Found, remarks: list[Remark]) -> IssueFields:
         fields.symptom = [Part(text=fields.title)]
     if issue.ends_in_fix and fields.cause and not fields.fix:
         _split_off_fix(fields)
-    _fill_cause(fields, issue)
+    _fill_cause(fields)
     _drop_waiting(fields, remarks)
     return fields
 
@@ -160,7 +160,7 @@ def _fill_symptom(fields: IssueFields, issue: Found, backgrounds: Sequence[Secti
             fields.symptom.insert(0, Part(lines))
 
 
-def _fill_cause(fields: IssueFields, issue: Found) -> None:
+def _fill_cause(fields: IssueFields) -> None:
     """Without a labelled cause: the sentences of the fix or of the symptom that state a reason."""
     if any(part.render().strip() for part in fields.cause):
         return

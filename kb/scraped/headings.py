@@ -58,18 +58,18 @@ def question_or_answer(text: str) -> tuple[str, str] | None:
 
 
 def is_reply(text: str) -> bool:
-    """The line that opens a comment of an issue thread."""
+    """Whether the line opens a comment of an issue thread: `@name:`, `3楼：`, `name commented on May 2`."""
     return _REPLY.match(text[:120]) is not None or _NAMED.match(text) is not None
 
 
 def text_after_name(text: str) -> str:
-    """What follows the name in `@name（维护者）：text`; empty when the name has a line of its own."""
+    """The text after the name in `@name（维护者）：text`; "" when the name has a line of its own."""
     found = _NAMED.match(text)
     return text[found.end() :].strip() if found else ""
 
 
 def unmark_commands(lines: Sequence[Line]) -> None:
-    """`# rm -f x` on a page without fences is a root prompt, `# why` before a command a comment: code, both."""
+    """Turns headings that are code into code: `# rm -f x` (a root prompt) and `# why` (a comment above a command)."""
     for n in range(len(lines) - 1, -1, -1):
         line = lines[n]
         if line.kind != "heading" or line.level != 1 or not line.text.startswith("# "):
@@ -89,7 +89,7 @@ def unmark_commands(lines: Sequence[Line]) -> None:
 
 
 def is_bare_heading(lines: Sequence[Line], n: int, *, plain: bool) -> bool:
-    """A short line without closing punctuation, after something complete and before something it can head.
+    """Whether a line is a heading without a mark: short, no closing punctuation, after a complete line, before a body.
 
     On a page with marked headings (`plain` false) only a line that is a label alone counts, between blank lines.
     """

@@ -50,11 +50,8 @@ class Found:
     """its last section is a fix, whatever its words"""
 
 
-def find_issues(root: Section, title: str) -> list[Found]:
-    return _collect(root, title)
-
-
-def _collect(node: Section, title: str) -> list[Found]:
+def find_issues(node: Section, title: str) -> list[Found]:
+    """The issues in a section and in those below it, in the order of the page. `title`: of the section or the page."""
     children = _hoist(node)
     labels = [child for child in children if child.role in KEY_ROLES]
     titles = [child for child in children if child.is_title]
@@ -115,7 +112,7 @@ def _shared_fix(labels: Sequence[Section], titles: Sequence[Section]) -> list[Fo
         return []
     found = []
     for child in problems:
-        issue = next(iter(_collect(child, child.title)), None) if child.children else _alone(child)
+        issue = next(iter(find_issues(child, child.title)), None) if child.children else _alone(child)
         if issue is not None:
             issue.parts = [*issue.parts, *labels]
             found.append(issue)
@@ -127,7 +124,7 @@ def _from_titles(node: Section, children: Sequence[Section]) -> list[Found]:
     faq = node.role == "faq" or sum(child.title.rstrip("*_ ").endswith(("?", "？")) for child in children) >= 2
     for child in children:
         if child.is_title:
-            issues = _collect(child, child.title) if child.children else [_alone(child)]
+            issues = find_issues(child, child.title) if child.children else [_alone(child)]
             for issue in issues if faq else ():
                 issue.is_question = issue.is_answered = True
             found += issues

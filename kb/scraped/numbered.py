@@ -52,7 +52,7 @@ def _in_run(lines: Sequence[Line], start: int, stop: int, mark: re.Pattern[str])
 
 
 def _bold_heads(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
-    """`**Title** (#12)` on a line of its own after a gap; titles, all of them, when labels follow two."""
+    """Lines such as `**Title** (#12)` after a blank line. They are titles when labels follow at least two of them."""
     places = [
         n
         for n in range(start, stop)
@@ -63,7 +63,7 @@ def _bold_heads(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
 
 
 def _signed(lines: Sequence[Line], start: int, stop: int) -> dict[int, str]:
-    """`▎#12 Title`, `◆ Title`: short lines after a gap that open with one sign, when labels follow two of them."""
+    """Short lines after a blank line that open with one sign: `◆ Title`. Titles when labels follow at least two."""
     signed: dict[str, list[int]] = {}
     for n in range(start, stop):
         hit = _SIGN.match(lines[n].text) if lines[n].kind == "text" and len(lines[n].text) <= 160 else None

@@ -16,7 +16,7 @@ from kb.text import HAN
 __all__ = ["pair", "words_of"]
 
 _ENOUGH = 2.0
-"""words of its own by which another order must beat the article's"""
+"""shared words, weighted, by which another order must beat the order of the page"""
 _TRY_ALL = 6
 
 _ASCII_WORD = re.compile(r"[a-z][a-z0-9_]{2,40}")
@@ -52,7 +52,7 @@ def pair(left: Sequence[str], right: Sequence[str]) -> list[int | None]:
 
 
 def _best(scores: Sequence[Sequence[float]], width: int) -> Sequence[int]:
-    """The places that share most words in all; beyond a few texts, each takes its own best in turn."""
+    """The assignment with most shared words; for more than six texts a greedy one."""
     if width <= _TRY_ALL:
         return max(permutations(range(width), len(scores)), key=lambda places: _total(scores, places))
     left = set(range(width))

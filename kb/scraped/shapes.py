@@ -24,7 +24,7 @@ _NAMES = {"symptom": "Symptom", "cause": "Cause", "fix": "Fix", "answer": "Answe
 
 
 def name_labels(lines: Sequence[Line]) -> None:
-    """Gives recurring labels that have no role the names of symptom, cause and fix; changes the lines."""
+    """Renames repeated labels without a role to Symptom, Cause and Fix. Changes the lines."""
     found = [(line, hit) for line in lines if line.kind == "text" and (hit := _LABEL.match(line.text))]
     order: dict[str, list[tuple[Line, re.Match[str]]]] = {}
     for line, hit in found:
@@ -47,7 +47,7 @@ def name_labels(lines: Sequence[Line]) -> None:
 
 
 def _role(hits: Sequence[tuple[Line, re.Match[str]]], place: int, count: int, taken: set[str]) -> str:
-    """By what most of its texts are; else by its place among the labels."""
+    """The role of a label: by what most of its texts are, else by its place among the labels."""
     texts = [hit[4] for _, hit in hits]
     actions = sum(is_advice(text) or is_action(text) for text in texts)
     if "fix" not in taken and place > 0 and actions * 2 > len(texts):
