@@ -36,8 +36,10 @@ class Catalogue:
     """All issues of one snapshot of the index."""
 
     snapshot: str
+    records: Sequence[IssueRecord]
+    """every issue in each of its languages, in the index's order"""
     issues: Mapping[str, Sequence[IssueRecord]]
-    """the translations of each issue, by its id (`slug#n`) in lower case; both in the index's order"""
+    """the same by `slug#n` in lower case: the translations of each issue"""
     projects: Sequence[tuple[str, int]]
     """every project with the number of its issues; most first, then by name"""
 
@@ -162,7 +164,7 @@ class KnowledgeBase:
         return "bundled" if self._bundled else str(Path(self._where).absolute()) if self._where else ""
 
     def records(self) -> list[IssueRecord]:
-        """Every issue in each language it is told in, in the index's order."""
+        """Every issue in each of its languages, in the index's order."""
         store = self._store
         return store.records(range(store.size))
 
@@ -185,9 +187,8 @@ class KnowledgeBase:
         catalogue = self.catalogue()
         wanted = issue.strip().casefold()
         found = list(catalogue.issues.get(wanted, ()))
-        records = [record for translations in catalogue.issues.values() for record in translations]
-        found = found or [r for r in records if r.id.casefold() == wanted]
-        found = found or [r for r in records if r.issue.casefold().rpartition("#")[0] == wanted]
+        found = found or [r for r in catalogue.records if r.id.casefold() == wanted]
+        found = found or [r for r in catalogue.records if r.issue.casefold().rpartition("#")[0] == wanted]
         if not found:
             near = catalogue.near(wanted, cutoff=0.4)
             hint = f"did you mean {', '.join(near)}?" if near else "`kb search` finds ids"
@@ -245,12 +246,13 @@ class KnowledgeBase:
 def _catalogue_of(store: Store) -> Catalogue:
     from collections import Counter
 
+    all_records = store.records(range(store.size))
     issues = dict[str, list[IssueRecord]]()
-    for record in store.records(range(store.size)):
+    for record in all_records:
         issues.setdefault(record.issue.casefold(), []).append(record)
     counts = Counter(project for records in issues.values() for project in {r.project for r in records if r.project})
     projects = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold()))
-    return Catalogue(store.snapshot, issues, projects)
+    return Catalogue(store.snapshot, all_records, issues, projects)
 
 
 def _knows(store: Store, project: str | None) -> bool:
