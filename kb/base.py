@@ -35,8 +35,10 @@ class Catalogue:
     """All issues of one snapshot of the index."""
 
     snapshot: str
+    records: Sequence[IssueRecord]
+    """every issue in each of its languages, in the index's order"""
     issues: Mapping[str, Sequence[IssueRecord]]
-    """the translations of each issue, by its id (`slug#n`) in lower case; both in the index's order"""
+    """the same by `slug#n` in lower case: the translations of each issue"""
     projects: Sequence[tuple[str, int]]
     """every project with the number of its issues; most first, then by name"""
 
@@ -166,9 +168,8 @@ class KnowledgeBase:
         catalogue = self.catalogue()
         wanted = issue.strip().casefold()
         found = list(catalogue.issues.get(wanted, ()))
-        records = [record for translations in catalogue.issues.values() for record in translations]
-        found = found or [r for r in records if r.id.casefold() == wanted]
-        found = found or [r for r in records if r.issue.casefold().rpartition("#")[0] == wanted]
+        found = found or [r for r in catalogue.records if r.id.casefold() == wanted]
+        found = found or [r for r in catalogue.records if r.issue.casefold().rpartition("#")[0] == wanted]
         if not found:
             near = catalogue.near(wanted, cutoff=0.4)
             hint = f"did you mean {', '.join(near)}?" if near else "`kb search` finds ids"
@@ -215,12 +216,13 @@ class KnowledgeBase:
 def _catalogue_of(searcher: Searcher) -> Catalogue:
     from collections import Counter
 
+    all_records = searcher.records()
     issues = dict[str, list[IssueRecord]]()
-    for record in searcher.records():
+    for record in all_records:
         issues.setdefault(record.issue.casefold(), []).append(record)
     counts = Counter(project for records in issues.values() for project in {r.project for r in records if r.project})
     projects = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold()))
-    return Catalogue(searcher.snapshot, issues, projects)
+    return Catalogue(searcher.snapshot, all_records, issues, projects)
 
 
 def _bytes_of(line: str | bytes) -> bytes:

@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,7 +16,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +27,8 @@ from starlette.testclient import TestClient
 
 from kb import KnowledgeBase, errors
 from kb.cli import cli
-from kb.serve import Rules, create_app, guards, nodes, page, params
+from kb.serve import Rules, create_app, guards, nodes, params
 from kb.serve.metrics import BUCKETS_S
-from kb.text import CONTROL
 
 NEEDS = 'needs the extra: pip install -e ".[serve,dev]"'
 needs_uvicorn = pytest.mark.skipif(importlib.util.find_spec("uvicorn") is None, reason=NEEDS)
@@ -60,12 +57,13 @@ def without_time(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"k": 2}, {"lang": "zh"}, {"project": "deepspeed"}, {"min_confidence": 0.99}, {"k": 1, "lang": "en"}]
+    "options",
+    [{}, {"k": 2}, {"lang": "zh"}, {"project": "deepspeed"}, {"min_confidence": 0.99}, {"k": 1, "lang": "en"}],
 )
-def test_an_answer_is_that_of_the_base(base: KnowledgeBase, client: TestClient, asked: dict[str, Any]) -> None:
-    expected = without_time(base.search(QUESTION, **asked).as_dict())
-    assert without_time(client.get("/api/search", params={"q": QUESTION, **asked}).json()) == expected
-    assert without_time(client.post("/api/search", json={"query": QUESTION, **asked}).json()) == expected
+def test_an_answer_is_that_of_the_base(base: KnowledgeBase, client: TestClient, options: dict[str, Any]) -> None:
+    expected = without_time(base.search(QUESTION, **options).as_dict())
+    assert without_time(client.get("/api/search", params={"q": QUESTION, **options}).json()) == expected
+    assert without_time(client.post("/api/search", json={"query": QUESTION, **options}).json()) == expected
 
 
 def test_a_long_log(base: KnowledgeBase, client: TestClient) -> None:
@@ -124,6 +122,11 @@ def test_what_is_no_question(client: TestClient, query: str, said: str) -> None:
         b'{"query": "x", "q": "y"}',
         b'{"q": "x"}',
         b'{"query": "\xff\xfe"}',
+        b'{"query": "x", "\xed\xa0\xbd": 1}',
+        b'{"query": "x", "\\ud83d": 1}',
+        b'{"query": "x", "k": ' + b"9" * 5000 + b"}",
+        b'{"query": "x", "k": "5"}',
+        b'{"query": "x", "k": 1e400}',
     ],
 )
 def test_what_is_no_body(client: TestClient, body: bytes) -> None:
@@ -220,6 +223,29 @@ def test_a_new_snapshot_is_served(write: Write, tmp_path: Path) -> None:
         assert client.get("/api/issues/b/1").status_code == 200
 
 
+@pytest.mark.parametrize("body", [b'{"query": "x", "k": 1.0}', b'\xef\xbb\xbf{"query": "x", "k": 1, "lang": null}'])
+def test_other_forms_of_a_body(client: TestClient, body: bytes) -> None:
+    response = client.post("/api/search", content=body, headers={"content-type": "application/json"})
+    assert len(response.json()["results"]) == 1
+
+
+def test_the_catalogue_is_read_once_for_each_snapshot(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from conftest import article
+
+    KnowledgeBase.build(write({"en/a.md": article("alpha beta gamma failed")}), tmp_path / "index")
+    monkeypatch.setattr("kb.index.follow.LOOK_EVERY_S", 0.0)
+    with KnowledgeBase.open(tmp_path / "index") as opened:
+        first = opened.catalogue()
+        assert opened.catalogue() is first
+        assert first.issues["a#1"] == opened.show("a") == opened.show("A#1") == opened.show("a#1/en")
+        KnowledgeBase.build(write({"en/b.md": article("delta epsilon zeta failed")}), tmp_path / "index")
+        assert opened.show("b#1")
+        assert opened.catalogue().snapshot == opened.snapshot != first.snapshot
+        assert sum(count for _, count in opened.projects()) == len(opened.catalogue().issues) == 2
+
+
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 STATUS = {
@@ -237,7 +263,7 @@ STATUS = {
 def test_every_error_has_a_status(
     base: KnowledgeBase, kind: Any, status: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(self: Any, text: str, **asked: Any) -> Any:
+    def fails(self: Any, text: str, **options: Any) -> Any:
         raise kind(f"about {text}") if kind is KeyError else kind(f"about {text}", path="/srv/secret/index", hint="h")
 
     monkeypatch.setattr(KnowledgeBase, "search", fails)
@@ -501,7 +527,7 @@ def listening(base: KnowledgeBase) -> Iterator[int]:
             assert not thread.is_alive()
 
 
-def told(port: int, *pieces: bytes, pause_s: float = 0.0) -> bytes:
+def exchanged(port: int, *pieces: bytes, pause_s: float = 0.0) -> bytes:
     """Everything that comes back until the server hangs up."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
         try:
@@ -521,27 +547,27 @@ def test_clients_that_are_slow_or_rude(base: KnowledgeBase, monkeypatch: pytest.
     monkeypatch.setattr("kb.serve.listen.HEAD_S", 0.3)
     head = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     with listening(base) as port:
-        assert told(port, head + b"\r\n").startswith(b"HTTP/1.1 200 ")
+        assert exchanged(port, head + b"\r\n").startswith(b"HTTP/1.1 200 ")
         started = time.monotonic()
-        assert told(port) in (b"", b"cut")  # says nothing
-        assert told(port, *[b"GET /", b"h", b"e", b"a", b"l"] * 9, pause_s=0.05) in (b"", b"cut")
+        assert exchanged(port) in (b"", b"cut")  # says nothing
+        assert exchanged(port, *[b"GET /", b"h", b"e", b"a", b"l"] * 9, pause_s=0.05) in (b"", b"cut")
         alive = head.replace(b"close", b"keep-alive")
-        slow_second = told(port, alive + b"\r\n", *[b"GET /"] + [b"x"] * 20, pause_s=0.05)
+        slow_second = exchanged(port, alive + b"\r\n", *[b"GET /"] + [b"x"] * 20, pause_s=0.05)
         assert slow_second.startswith(b"HTTP/1.1 200 ") or slow_second == b"cut"
         assert time.monotonic() - started < 8
-        assert told(port, head + b"X: " + b"x" * 70_000 + b"\r\n\r\n")[:12] in (
+        assert exchanged(port, head + b"X: " + b"x" * 70_000 + b"\r\n\r\n")[:12] in (
             b"HTTP/1.1 431",
             b"HTTP/1.1 400",
             b"cut",
         )
-        assert told(port, b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 4")
-        assert told(port, b"\x16\x03\x01\x02\x00\x01\x00").startswith(b"HTTP/1.1 400")
+        assert exchanged(port, b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 4")
+        assert exchanged(port, b"\x16\x03\x01\x02\x00\x01\x00").startswith(b"HTTP/1.1 400")
         two = head + b"Host: evil.example\r\n\r\n"
-        assert told(port, two).startswith(b"HTTP/1.1 4")
+        assert exchanged(port, two).startswith(b"HTTP/1.1 4")
         chunked = b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
         chunk = b"80000\r\n" + b"x" * 0x80000 + b"\r\n"
-        assert told(port, chunked, *[chunk] * 6)[:12] in (b"HTTP/1.1 413", b"cut")
-        assert told(port, head + b"\r\n").startswith(b"HTTP/1.1 200 ")  # and it is still there
+        assert exchanged(port, chunked, *[chunk] * 6)[:12] in (b"HTTP/1.1 413", b"cut")
+        assert exchanged(port, head + b"\r\n").startswith(b"HTTP/1.1 200 ")  # and it is still there
 
 
 @needs_uvicorn
@@ -570,7 +596,7 @@ def test_the_command(index: Path, tmp_path: Path) -> None:
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", first)
         assert found, first
         request = b"GET /api/search?q=pop+from+an+empty+deque HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        assert b'"answered":true' in told(int(found[1]), request)
+        assert b'"answered":true' in exchanged(int(found[1]), request)
         other = CliRunner().invoke(cli, ["serve", "--port", found[1], "--index", str(index)])
         assert other.exit_code == 2
         assert "cannot be listened on" in other.output
@@ -618,19 +644,19 @@ def test_tokens_that_are_none(token: str) -> None:
 
 @needs_uvicorn
 @pytest.mark.parametrize(
-    ("host", "asked"), [("127.0.0.2", "127.0.0.2:8080"), ("LOCALHOST", "localhost"), ("::1", "[::1]:8080")]
+    ("host", "header"), [("127.0.0.2", "127.0.0.2:8080"), ("LOCALHOST", "localhost"), ("::1", "[::1]:8080")]
 )
 def test_it_answers_to_the_address_it_listens_on(
-    index: Path, host: str, asked: str, monkeypatch: pytest.MonkeyPatch
+    index: Path, host: str, header: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import kb.serve
 
     rules: list[Rules] = []
     monkeypatch.setattr(kb.serve, "create_app", lambda base, given: rules.append(given))
     monkeypatch.setattr(kb.serve, "serve", lambda app, host, port, ready: None)
-    told = CliRunner().invoke(cli, ["serve", "--host", host, "--index", str(index)])
-    assert told.exit_code == 0, told.output
-    assert rules[0].answers_to(asked)
+    ended = CliRunner().invoke(cli, ["serve", "--host", host, "--index", str(index)])
+    assert ended.exit_code == 0, ended.output
+    assert rules[0].answers_to(header)
     assert not rules[0].answers_to("evil.example")
 
 
@@ -790,126 +816,6 @@ def test_the_page_is_sent_once(client: TestClient) -> None:
     assert (again.status_code, again.content) == (304, b"")
     for path in re.findall(r'(?:src|href)="([\w.]+)"', first.text):
         assert client.get(f"/{path}").status_code == 200
-
-
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node, which runs the page's modules")
-DOM = """
-class Element {
-  constructor(tag) { Object.assign(this, { tag, attributes: {}, children: [], style: {}, classList: { toggle() {} } }); }
-  append(...children) { this.children.push(...children); }
-  setAttribute(name, value) { this.attributes[name] = value; }
-  addEventListener() {}
-  get firstChild() { return this.children[0]; }
-}
-globalThis.document = { createElement: (tag) => new Element(tag), createTextNode: (text) => text };
-const all = (element) => [element, ...(element.children ?? []).flatMap(all)];
-const text = (element) => typeof element === "string" ? element : element.children.map(text).join("");
-const record = { issue: "a#1", lang: "en", project: "P", title: "T", errors: ["E"], versions: [], sources: [], aliases: [],
-  matched: [], rank: 1, confidence: 0.5, tree: { symptom: ["s"], cause: [], fix: [] } };
-"""
-
-
-def in_node(script: str, given: object = None) -> Any:
-    """What `script` assigns to `result`, with the page's modules and a document that only holds elements."""
-    modules = {name: (Path(page.__file__).parent / f"{name}.js").as_uri() for name in ("parts", "words")}
-    source = f"""{DOM}
-const parts = await import({json.dumps(modules["parts"])}), words = await import({json.dumps(modules["words"])});
-const given = {json.dumps(given)};
-let result;
-{script}
-console.log(JSON.stringify(result));"""
-    command = ["node", "--input-type=module", "--eval", source]
-    ended = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
-
-
-@needs_node
-def test_only_web_addresses_become_links() -> None:
-    web = ["https://a.example/b?c#d", "HTTP://A.EXAMPLE/"]
-    other = [
-        "javascript:alert(1)",
-        "data:text/html,x",
-        "//a.example",
-        "a paper",
-        " https://a.example",
-        "httpss://a",
-        "",
-    ]
-    found = in_node(
-        """
-        const hrefs = (element) => all(element).filter((one) => one.tag === "a").map((one) => one.attributes.href);
-        const links = given.map((href) => ({ tag: "a", href, children: ["words"] }));
-        result = [hrefs(parts.body({ ...record, sources: given }, { whole: true })),
-          hrefs(parts.body({ ...record, tree: { ...record.tree, fix: links } }))];
-        """,
-        web + other,
-    )
-    assert found == [web, web]
-
-
-@needs_node
-def test_the_page_shows_control_characters_as_the_terminal_does() -> None:
-    shown = in_node(
-        """
-        result = [];
-        for (let i = 0; i < 0x10000; i++) {
-          const [one, child] = [String.fromCharCode(i), parts.elements([String.fromCharCode(i)])[0]];
-          if (parts.visible(one) !== child) throw new Error(`${i}`);
-          if (child !== one) result.push(i);
-        }
-        """
-    )
-    assert "".join(map(chr, shown)) == "".join(CONTROL.findall("".join(map(chr, range(0x10000)))))
-
-
-@needs_node
-@pytest.mark.parametrize("confidence", [0.01, 0.5, 0.99])
-def test_only_the_answer_is_called_sure(confidence: float) -> None:
-    """The server decides what is an answer; the page has no threshold of its own."""
-    answer, other = in_node(
-        "result = [true, false].map((open) => text(parts.card({ ...record, confidence: given }, open, () => {})));",
-        confidence,
-    )
-    assert f"{confidence:.0%} sure" in answer
-    assert f"{confidence:.0%}" in other
-    assert "sure" not in other
-
-
-class _Keys(HTMLParser):
-    """Collects the keys of the texts that kb.html names."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found |= {value or "" for name, value in attrs if name in ("data-text", "data-label", "data-placeholder")}
-
-
-@needs_node
-def test_the_page_says_everything_in_both_languages() -> None:
-    texts = in_node("result = words.WORDS;")
-    assert texts["en"].keys() == texts["zh"].keys()
-    for key, english in texts["en"].items():
-        fields = [sorted(re.findall(r"\{\w+\}", json.dumps(one))) for one in (english, texts["zh"][key])]
-        assert fields[0] == fields[1], key
-    keys = _Keys()
-    keys.feed(page.files()["/"].body.decode("utf-8"))
-    assert len(keys.found) > 20
-    assert keys.found <= texts["en"].keys()
-    shown = in_node(
-        """
-        result = ["en", "zh"].map((language) => {
-          words.setLanguage(language);
-          const full = { ...record, versions: ["1"], sources: ["s"], aliases: ["a"], matched: ["m"], base: "b" };
-          return [parts.card(full, true, () => {}), parts.card(full, false, () => {}), parts.body(full, { whole: true }),
-            parts.links(full, () => {}, true)].map(text).join(" ");
-        });
-        """
-    )
-    assert "Asked as" in shown[0]
-    assert "常见问法" in shown[1]
 
 
 # --- the contract ---------------------------------------------------------------------------------------------------

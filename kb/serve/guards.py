@@ -1,9 +1,9 @@
 """Checks on every request before the application sees it: who may ask, how much, and how long.
 
-A server on loopback is asked not only by its owner: any page that he opens in a browser can send it requests, and by
-rebinding a DNS name of its own to 127.0.0.1 read the answers. Such a page cannot choose the Host, Origin and
-Sec-Fetch-Site that the browser sends, so these decide. Programs (curl) send no Origin and are let through. An address
-that others reach is guarded by a token instead, which no foreign page has.
+A server on loopback gets requests not only from its owner. Any page that the owner opens in a browser can send it
+requests, and can read the answers by rebinding its own DNS name to 127.0.0.1. Such a page cannot choose the Host,
+Origin and Sec-Fetch-Site that the browser sends, so these decide. Programs (curl) send no Origin and are let through.
+An address that others can reach is guarded by a token instead, which no foreign page has.
 """
 
 from __future__ import annotations

@@ -92,9 +92,9 @@ def from_pairs(pairs: Iterable[tuple[str, str]], model: type[P]) -> P:
 
 
 def from_json(body: bytes, model: type[P]) -> P:
-    """The members of a JSON object. Raises QueryError."""
+    """The members of a JSON object in UTF-8. Raises QueryError."""
     try:
-        given = json.loads(replace_lone_surrogates(body), parse_float=_number)
+        given = json.loads(replace_lone_surrogates(body).decode("utf-8-sig"), parse_float=_number)
     except (ValueError, RecursionError):
         raise QueryError("the body is not valid JSON", hint=_EXAMPLE) from None
     if not isinstance(given, dict):
