@@ -336,7 +336,7 @@ def test_check_of_bad_articles_and_a_damaged_index(kb_: Kb, site: Path) -> None:
     ran = kb_("check")
     assert ran.code == 65
     assert re.search(r"^en/bad\.md(:\d+)?: error: ", ran.out, re.MULTILINE)
-    assert re.search(r"^en/ms-swift-ovis2-grpo\.md: warning: .*no telling in zh", ran.out, re.MULTILINE)
+    assert re.search(r"^en/ms-swift-ovis2-grpo\.md: warning: .*no translation in zh", ran.out, re.MULTILINE)
     assert re.search(rf"{re.escape(damaged.name)}: error: damaged", ran.out)
     found = json.loads(kb_("check", "--json").out)
     assert {finding["level"] for finding in found} == {"error", "warning"}

@@ -53,14 +53,14 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
             "there are no articles and no index here", path=Path.cwd(), hint="--articles DIR or --index DIR"
         )
     if as_json:
-        print_json([{"path": f.path, "line": f.line, "level": f.level, "message": f.message} for f in problems])
+        print_json([{name: getattr(one, name) for name in ("path", "line", "level", "message")} for one in problems])
     else:
-        for f in problems:
-            where = plain(f.path) + (f":{f.line}" if f.line else "")
-            echo(f"{where}: {f.level}: {plain(f.message)}")
-    if drafts := sum(f.message == IS_DRAFT for f in problems):
+        for one in problems:
+            where = plain(one.path) + (f":{one.line}" if one.line else "")
+            echo(f"{where}: {one.level}: {plain(one.message)}")
+    if drafts := sum(one.message == IS_DRAFT for one in problems):
         echo(f"{counted(drafts, 'draft')} waiting for review", err=True)
-    errors = sum(f.level == "error" for f in problems)
+    errors = sum(one.level == "error" for one in problems)
     echo(f"{counted(errors, 'error')}, {counted(len(problems) - errors, 'warning')}", err=True)
     sys.exit(ArticleError.exit_code if errors or (strict and problems) else 0)
 

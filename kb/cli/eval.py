@@ -140,7 +140,7 @@ def evaluate(
       abstention_rate  share of questions without a known issue that get no answer
       calibration      mean gap between confidence and share of right answers
 
-    All but the calibration error are better when higher; --fail-under takes any of them.
+    The calibration error is better when lower. All others are better when higher, and --fail-under takes them.
     """
     gc.enable()
     from kb.evaluate import evaluate as measured
@@ -237,9 +237,8 @@ def _show_confidence(summary: Summary) -> None:
 def _show_end(found: Evaluation) -> None:
     echo()
     if time := found.all.latency_ms:
-        echo(
-            f"{time.p50:.1f} ms a question (median); 95 % within {time.p95:.1f}, 99 % within {time.p99:.1f}, all within {time.max:.1f}"
-        )
+        slow = f"95 % within {time.p95:.1f}, 99 % within {time.p99:.1f}, all within {time.max:.1f}"
+        echo(f"{time.p50:.1f} ms a question (median); {slow}")
     echo(f"{len(found.judged)} questions, {found.issues} issues, snapshot {found.snapshot}")
     if found.absent:
         names = [f"{one.id} ({', '.join(one.wanted)})" for one in found.absent[:_LIST]]
