@@ -29,7 +29,7 @@ def hit(base: KnowledgeBase) -> Hit:
 
 
 def test_output_that_answers_as_a_question(base: KnowledgeBase) -> None:
-    found = explain(base, DEQUE.encode())
+    found = explain(base.searcher, DEQUE.encode())
     assert found.record is not None
     assert (found.answered, found.record.issue, found.base) == (True, ISSUE, base.name)
     assert found.confidence == base.search(DEQUE).hits[0].confidence
@@ -39,20 +39,20 @@ def test_a_line_in_whatever_noise(base: KnowledgeBase) -> None:
     noise = "".join(f"node{i}: cannot resolve host storage-{i}, kernel says disk {i} offline\n" for i in range(3000))
     output = f"{noise}[rank0]: {DEQUE}\n{noise}".encode()
     assert not base.search(output.decode()).answered  # else this test is about nothing
-    found = explain(base, output)
+    found = explain(base.searcher, output)
     assert found.answered
     assert found.record is not None
     assert found.record.issue == ISSUE
 
 
 def test_the_language_is_the_one_asked_for(base: KnowledgeBase) -> None:
-    found = explain(base, DEQUE.encode(), lang="zh")
+    found = explain(base.searcher, DEQUE.encode(), lang="zh")
     assert found.record is not None
     assert found.record.lang == "zh"
 
 
 def test_what_is_not_known_names_the_nearest_issue(base: KnowledgeBase) -> None:
-    found = explain(base, b"the flat tyre needs air")
+    found = explain(base.searcher, b"the flat tyre needs air")
     assert not found.answered
     assert found.record is not None
     assert found.confidence < 0.4
@@ -60,7 +60,7 @@ def test_what_is_not_known_names_the_nearest_issue(base: KnowledgeBase) -> None:
 
 @pytest.mark.parametrize("output", [b"", b"\n \n", b"\x00\xff\x1b[0m"])
 def test_output_without_words(output: bytes, base: KnowledgeBase) -> None:
-    found = explain(base, output)
+    found = explain(base.searcher, output)
     assert (found.answered, found.record, found.confidence) == (False, None, 0.0)
 
 
