@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from kb import KnowledgeBase
 from kb.cli.watch import _chunks
 from kb.errors import QueryError
-from kb.logs.errors import is_error_line
+from kb.logs.classify import is_error_line, is_usual, says_failure, warns
 from kb.logs.fingerprints import Fingerprints, words_of
-from kb.logs.severity import is_usual, says_failure, speaker, warns
+from kb.logs.prefix import process_of
 from kb.records import IssueRecord
 from kb.scan import Finding, Scan, Scanner, ScanReport
 from kb.text import clean
@@ -444,8 +444,8 @@ def test_who_speaks() -> None:
         "node7: x",
         "g1:44:45 [0] x",
     ]
-    assert len({speaker(line) for line in lines}) == len(lines)
-    assert speaker("Mar 11 09:14:07 gpu07 kernel: NVRM: Xid: 79, pid=88121") == ""
+    assert len({process_of(line) for line in lines}) == len(lines)
+    assert process_of("Mar 11 09:14:07 gpu07 kernel: NVRM: Xid: 79, pid=88121") == ""
 
 
 # --- the command ----------------------------------------------------------------------------------------------------

@@ -15,7 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import QueryError
-from kb.logs.read import MAX_LINE_CHARS, MAX_QUERY_CHARS, MAX_SIGNATURES, codes, contradicts, mask, read, strip_prefix
+from kb.logs.codes import codes, contradicts
+from kb.logs.prefix import strip_prefix
+from kb.logs.read import MAX_LINE_CHARS, MAX_QUERY_CHARS, MAX_SIGNATURES, read
+from kb.logs.variables import mask
 
 CASES = json.loads((Path(__file__).parent / "cases" / "signatures.json").read_text("utf-8"))
 POP = "IndexError: pop from an empty deque"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kb.logs.errors import error_lines, is_command, is_error_line, opens_with_error, quoted_errors
+from kb.logs.classify import is_command, is_error_line, opens_with_error
+from kb.logs.errors import error_lines, quoted_errors
 from kb.articles.draft import Part
 from kb.logs.errors import looks_like_code
 from kb.articles.lines import Line

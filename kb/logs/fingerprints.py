@@ -20,7 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kb.encoders import surprisal
-from kb.logs.read import strip_prefix
+from kb.logs.prefix import strip_prefix
+from kb.logs.variables import GAP, forms
 from kb.records import IssueRecord
 from kb.text import HAN, STOP_WORDS, clean
 
@@ -35,21 +36,6 @@ COMMON, RARE = 5.0, 11.0  # nats, as in `store_faiss`: "object" and "deque"
 _TRIES = 8  # the first run of a fingerprint may stand in a line more than once
 
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_]")
-_GAP = "\0"
-_PLACEHOLDER = re.compile(r"\.{3}|…|<[^<>\n]{1,40}>|\{\}|\*|%[sd]|\b(?:[NXYZ]|[Xx]{2,4})\b")
-_HASH = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8}-[0-9a-f-]{4,40}|\b(?=[a-f]{0,40}[0-9])[0-9a-f]{12,80}\b")
-_NUMBER = re.compile(
-    r"(?<![A-Za-z0-9])[0-9]+(?:[.,:][0-9]+)*(?![A-Za-z0-9])(?: ?(?:[KMGT]i?B|bytes|ms|s|seconds|milliseconds|%)\b)?"
-)
-_NAME = r"[\w.@+~-]"
-_PATH = re.compile(
-    rf"https?://[^\s'\"`)]+|(?<!{_NAME})(?:[A-Za-z]:)?{_NAME}*(?:[\\/]{_NAME}+){{2,}}[\\/]?"
-    rf"|(?<!{_NAME}){_NAME}*[\\/]{_NAME}+\.\w{{1,5}}\b"
-)
-_QUOTED = re.compile(r"(?<!\w)(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`)(?!\w)")
-_OWN_NAME = re.compile(r"(?<![\w.])\w*[0-9][\w.]*|(?<![\w.])\w+(?:\.\w+){2,}")
-_AFTERWARDS = re.compile(r"[.!?;。！？；](?=\s|$)|\s\([^()]{1,200}\)$")
-_HEAD = re.compile(r"(?:\w{1,60}\.){0,9}(\w{0,60}[A-Z]\w{0,60}): ?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,26 +129,9 @@ def _standing(by_anchor: Mapping[str, list[Fingerprint]], words: str) -> Iterato
 
 
 def _runs_of(line: str) -> Iterator[tuple[str, ...]]:
-    """The line's fingerprints, the strictest first; then those of its first sentence, for what follows is advice, and cut
-    short here and worded anew there."""
-    text = line
-    for pattern in (_PLACEHOLDER, _PATH, _HASH):
-        text = pattern.sub(_GAP, text)
-    yield _cut(text)
-    text = _NUMBER.sub(_GAP, text)
-    yield _cut(text)
-    first = _AFTERWARDS.split(text, maxsplit=1)[0]
-    for part in dict.fromkeys((text, first)):
-        part = _QUOTED.sub(_GAP, part)
-        head = _HEAD.match(part)
-        tail = _OWN_NAME.sub(_GAP, part[head.end() :] if head else part)
-        yield _cut(f"{head[1]}: {tail}" if head else tail)
-        if head:
-            yield _cut(tail)
-
-
-def _cut(text: str) -> tuple[str, ...]:
-    return tuple(run for part in text.split(_GAP) if (run := words_of(part)).strip())
+    """The runs of words of each fingerprint of the line, the strictest fingerprint first."""
+    for form in forms(line):
+        yield tuple(run for part in form.split(GAP) if (run := words_of(part)).strip())
 
 
 def _worth(words: Iterable[str], records: Sequence[IssueRecord]) -> dict[str, float]:

@@ -102,7 +102,7 @@ class Tail:
 
 def _told(noted: Iterable[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
     """As much as there is room for, without what a healthy program says."""
-    from kb.logs.severity import is_usual  # only when something failed: its patterns take a while to compile
+    from kb.logs.classify import is_usual  # only when something failed: its patterns take a while to compile
 
     room = EARLY_BYTES
     for _, before, line in noted:

@@ -16,10 +16,11 @@ from typing import Any
 
 from kb.base import KnowledgeBase
 from kb.errors import QueryError
+from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
+from kb.logs.codes import codes, contradicts
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
 from kb.logs.lines import HALF_LINE, Lines, decoded, ends, shown, telling_part, text_of
-from kb.logs.read import codes, contradicts, is_around
-from kb.logs.severity import is_usual, says_failure, speaker, warns
+from kb.logs.prefix import process_of
 from kb.records import IssueRecord, Lang
 from kb.scan.prefilter import Look
 from kb.text import HAN_CHAR
@@ -252,7 +253,7 @@ class Scan:
         tally.last = number
         tally.count += 1
         if len(tally.speakers) < MAX_SPEAKERS:
-            tally.speakers.add(speaker(decoded(part[:HALF_LINE])))
+            tally.speakers.add(process_of(decoded(part[:HALF_LINE])))
         if tally.issue is None and number >= tally.ask_from and tally.asks < ASKS_OF_A_MARK and self._asked < MAX_ASKS:
             tally.asks += 1
             tally.ask_from = number + BEFORE
@@ -295,7 +296,7 @@ class Scan:
         tally = self._tallies.get((fingerprint, issues))
         if tally is None:
             tally = self._tallies[fingerprint, issues] = _Tally(fingerprint, issues, number, shown(text, fingerprint))
-            if len(printing) == 1 and fingerprint.weight >= ALONE and not is_around(telling):
+            if len(printing) == 1 and fingerprint.weight >= ALONE and not is_launcher_line(telling):
                 (tally.issue,) = printing
                 tally.confidence = 1 - 0.5**fingerprint.weight
         return tally

@@ -10,7 +10,7 @@ import html
 import re
 
 from kb.articles.lines import Line
-from kb.logs.errors import opens_with_error
+from kb.logs.classify import opens_with_error
 from kb.scraped.labels import role_of
 
 __all__ = ["clean"]

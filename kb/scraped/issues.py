@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from kb.articles.items import list_items
 from kb.articles.lines import Line
-from kb.logs.errors import opens_with_error
+from kb.logs.classify import opens_with_error
 from kb.scraped.pairing import pair, words_of
 from kb.scraped.prose import is_action, is_problem, is_question_only
 from kb.scraped.sections import KEY_ROLES, Section

@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 from kb.articles.lines import Line
-from kb.logs.errors import is_error_line, quoted_errors
+from kb.logs.classify import is_error_line
+from kb.logs.errors import quoted_errors
 from kb.scraped.labels import read_label, role_of, split_ordinal
 
 __all__ = ["numbered_titles"]

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from kb.articles.draft import Draft, Part
 from kb.articles.items import list_items
 from kb.articles.lines import Line
-from kb.logs.errors import has_error, looks_like_code, opens_with_error
+from kb.logs.classify import opens_with_error
+from kb.logs.errors import has_error, looks_like_code
 from kb.scraped.prose import is_action, is_advice, is_cause, is_problem, sentences, sort_of
 from kb.scraped.sayings import lead_of
 

@@ -15,7 +15,9 @@ import numpy as np
 from kb.arrays import Array
 from kb.encoders import Encoder
 from kb.index.store import Store
-from kb.logs.read import codes, contradicts, is_around, mask
+from kb.logs.classify import is_launcher_line
+from kb.logs.codes import codes, contradicts
+from kb.logs.variables import mask
 from kb.records import Query
 from kb.search import ranking
 
@@ -104,7 +106,7 @@ def weigh(
 def _asked_codes(query: Query) -> frozenset[tuple[str, str]]:
     """An ordinary exit code says something only where nothing else does: launchers end every failure with one."""
     found = codes("\n".join((*query.signatures, query.prose, query.context)))
-    return found if all(map(is_around, query.signatures)) else found - {("exit", "code")}
+    return found if all(map(is_launcher_line, query.signatures)) else found - {("exit", "code")}
 
 
 def _covered(weights: Array, tells: Array, terms: Sequence[str], part: dict[str, float], unseen: float) -> Array:

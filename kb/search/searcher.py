@@ -10,7 +10,8 @@ import numpy as np
 from kb.arrays import Array
 from kb.encoders import Encoder
 from kb.index.store import Store
-from kb.logs.read import codes, mask
+from kb.logs.codes import codes
+from kb.logs.variables import mask
 from kb.records import Features, Hit, IssueRecord, Lang, Query
 from kb.search import ranking
 from kb.search.features import Printed, weigh

@@ -1,0 +1,346 @@
+"""What one printed line says: that something failed, that something is wrong but the program goes on, or neither.
+
+This is the only place that decides it. `classify` gives a line one kind:
+
+    failure    a program says that it failed: `RuntimeError: ...`, `fatal: ...`, `bash: nvcc: command not found`
+    suspect    a word of failure, but not in a form that programs print: `loss is nan`, `训练失败`
+    launcher   what a launcher prints around every failure, whichever it is: `exits with return code = 1`
+    warning    something is wrong and the program goes on: a level of WARNING, `Retrying in 1s`
+    healthy    a level below that, a list of changes, `0 errors`
+    traceback  the heading of a traceback
+    frame      a line of a stack trace: `File "train.py", line 6`
+    source     a line of source code
+    progress   a progress bar
+    metrics    what a trainer prints of a step that went well
+    command    what somebody typed
+    text       anything else
+
+The vocabulary is literal or bounded, so time is linear in the line. Most of it is plain substrings: they need no
+compilation, which a search of one line would wait for, and Python finds them faster than an alternation of as many.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from kb.logs.prefix import HEAD_CHARS, strip_prefix
+
+__all__ = [
+    "LineKind",
+    "classify",
+    "frame_of",
+    "is_command",
+    "is_error_line",
+    "is_launcher_line",
+    "is_usual",
+    "opens_with_error",
+    "says_failure",
+    "warns",
+]
+
+LineKind = Literal[
+    "failure", "suspect", "launcher", "warning", "healthy", "traceback", "frame", "source", "progress", "metrics",
+    "command", "text",
+]  # fmt: skip
+
+_MAX_CHARS = 2000  # of a line; the rest is not looked at
+_LEAST_CHARS = 4
+
+# --- how programs say that they failed ------------------------------------------------------------------------------
+
+# A name that ends like an exception, then a colon, a bracket or the end: `torch.OutOfMemoryError: CUDA ...`
+_EXCEPTION = re.compile(
+    r"(?:[A-Za-z0-9]|\b)(?:Error|Exception|Warning|Interrupt|Fault|Failure|NotFound|Refused|Timeout|Expired|Exit)"
+    r"(?:Kind|Code|Group)?(?: ?\[[^\]\n]{0,40}\]| ?\([^)\n]{0,40}\))?(?=:|：|$|\[| \()"
+)
+_ERROR_CODE = re.compile(
+    r"\[Errno -?\d{1,5}\]|\b(?:E(?:(?:ACCES|ADDRINUSE|CONNREFUSED|CONNRESET|EXIST|INTEGRITY|INVAL|MFILE|NOENT|"
+    r"NOSPC|NOTFOUND|PERM|PIPE|RESOLVE|TARGET|TIMEDOUT)\b|RR_[A-Z_]{3,40}|\d{4,5}\b)|(?:CS|TS)\d{4}\b|ORA-\d{3,5}|"
+    r"SQLSTATE\b|C\d{4}:|^(?!KB)[A-Z]{2,5}\d{3,6}: ?(?=[A-Z])|LNK\d{4}\b|"
+    r"(?:^|HTTP(?:/\d\.\d)? )[45]\d\d [A-Z][a-z]{2,15}(?: [A-Z][a-z]{1,15}){0,4}(?![\w])|"
+    r"^ERROR \d{3,5} \([A-Z0-9]{5}\)|^Job for \S{1,60} failed|SIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM)\b)"
+)
+_ERROR_LEVEL = re.compile(
+    r"^(?:[^\w\n]{0,4}|[\w.:/@+\-\[\] ,=]{0,80}[\s\[\]:|])"
+    r"(?:error|ERROR|Error|fatal|FATAL|Fatal|FAILED|FAILURE|CRITICAL|PANIC|panic|EMERG|emerg|SEVERE|E)"
+    r"(?: ?\[[^\]\n]{0,40}\]| ?\([^)\n]{0,40}\))?(?: [A-Z]{1,4}-?\d{2,6})?(?::|：|!| -|\])(?= ?\S)"
+)
+# How a message begins, behind a bracket or a bullet at most.
+_OPENING = re.compile(r"[^\w\n]{0,4}")
+_MESSAGE_STARTS = (
+    "npm ERR!", "npm error", "ERR!", "ERR_", "fatal", "FATAL", "panic", "Error response from daemon", "error during",
+    "error in ", "Error in ", "error TS", "error CS", "Segmentation fault", "Bus error", "Killed", "Aborted",
+    "Caught signal", "Fatal Python", "Exit code", "Exitcode", "exit status 1", "exit status 2", "exit status 3",
+    "exit status 4", "exit status 5", "exit status 6", "exit status 7", "exit status 8", "exit status 9",
+    "Watchdog caught", "BUILD FAILED", "FAILURE: Build", "Failed to", "Unable to", "Could not", "Cannot", "Can't",
+    "can not", "No such", "Permission denied", "Access denied", "Connection refused", "Connection reset",
+    "Connection timed", "Kernel panic", "Unhandled", "Uncaught", "ImportError", "Module not found", "Missing",
+    "Invalid", "Illegal", "Unsupported", "Unknown", "Unrecognized", "unrecognized", "Refused", "Timeout", "Timed out",
+    "Time out", "Out of memory", "command not found", "Unexpected", "Undefined", "undefined", "Expected",
+    "A fatal error", "An error", "There was an error", "The requested", "Operation not", "nginx: [emerg]",
+)  # fmt: skip
+# Wherever they stand in a line, in lower case.
+_SAYINGS = (
+    "no space left on device", "out of memory", "command not found", "no such file or directory",
+    "connection refused", "connection reset", "connection timed out", "connection closed", "connection aborted",
+    "undefined reference", "undefined symbol", "segmentation fault", "core dumped", "unsupported class file",
+    "is not recognized as", "could not be ", "could not find ", "could not resolve ", "could not target ",
+    "could not connect ", "could not open ", "could not load ", "could not read ", "could not write ", "cannot be ",
+    "cannot find ", "cannot open ", "cannot load ", "cannot import ", "cannot read ", "cannot resolve ",
+    "cannot access ", "cannot allocate ", "cannot connect ", "cannot touch ", "cannot stat ", "cannot create ",
+    "cannot assign ", "failed to ", "unable to ", "failed with", "exited with", "terminated with",
+    "returned non-zero", "exit code 1", "exit code 2", "exit code 3", "exit code 4", "exit code 5", "exit code 6",
+    "exit code 7", "exit code 8", "exit code 9", "exit code -", "not iterable", "does not exist", "not callable",
+    "has no attribute", "no module named", "timed out", "timeout exceeded", "deadline exceeded", "too many ",
+    "already in use", "read-only file system", "has been marked", "empty deque", "is not defined", "not found",
+    "no matching distribution", "unrecognized argument", "illegal instruction", "illegal memory",
+    "device-side assert", "mismatch", "out of range", "invalid argument", "invalid device", "invalid literal",
+    "invalid value", "invalid syntax", "invalid token", "invalid reference", "invalid option", "invalid credentials",
+    "unexpected token", "unexpected key", "unexpected end", "unexpected eof", "unexpected status", "missing key",
+    "missing required", "missing module", "missing 1", "missing 2", "missing 3", "missing 4", "missing 5",
+    "missing 6", "missing 7", "missing 8", "missing 9", "access is denied", "not permitted", "oomkilled",
+    "crashloopbackoff", "imagepullbackoff", "errimagepull", "bad gateway", "gateway timeout", "gateway time-out",
+    "service unavailable", "internal server error", "forbidden", "unauthorized", "certificate verify",
+    "certificate signed", "certificate has expired", "certificate is not", "certificate required", "handshake fail",
+    "not a git repository", "merge conflict", "diverge", "is out of date", "out of bounds", "overflow",
+    "division by zero", "divide by zero", "deadlock", "version conflict", "conflicting", "incompatible", "unmet ",
+    "unsatisf", "not supported", "unsupported", "no such", "refused to", "denied", "watchdog caught", "blocked by",
+    "rejected", "corrupt", "larger than the maximum", "exceed the", "exceeds the", "no kernel image",
+    "marked as ready", "duplicate entry", "error code:", "error_code:", '"level":"fatal"', '"level":"error"',
+    '"level":"panic"', "is longer than the", "not ready", "gave http response", "exception: ",
+    "error response from daemon", "execution failed", "out of resource",
+)  # fmt: skip
+# In lower case too: in an article they say little, but a log prints them in lines that name the failure.
+_SUSPICIOUS = (
+    "fail", "error", "assert", "abort", "uncorrect", "fallen off", "insufficient", "not enough", "no available",
+    "does not match", "time out", "times out", "timed out", "timeout", "timeed out", "invalid", "unsupported", "not supported",
+    "is greater than", "nccl warn", "xid", "报错", "失败", "错误", "异常", "无法", "不支持", "超时",
+)  # fmt: skip
+_SUSPICIOUS_WORDS = re.compile(r"\babruptly|\bis nan\b|is over \d|\bis lost\b")
+
+# --- what is no failure ---------------------------------------------------------------------------------------------
+
+_FRAME = re.compile(r'\s*File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,80}))?')
+_CALL = re.compile(
+    r"at [\w$.<>]{1,200}\(|at (?:async |new )?[\w$.<>\[\] ]{0,80} ?\(?(?:/|file:|node:|https?:)|\.{3} \d{1,5} more|"
+    r"\^+\s{0,9}$|~+\^"
+)
+_IMPORT = re.compile(r"from [\w.]{1,120} import ")
+_SOURCE = (
+    "raise ", "return ", "assert ", "self.", "import ", "def ", "class ", "if ", "for ", "while ", "try:", "except ",
+)  # fmt: skip
+_COMMENT = ("#", "//", "warnings.warn")
+_TRACEBACK = re.compile(
+    r".{0,200}Traceback \(most recent call last\)"
+    r"|During handling of the above exception|The above exception was the direct cause"
+)
+_EXCEPTION_BEHIND = re.compile(r"(?:\s|\\n)(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception): \S")
+_LAUNCHER = re.compile(
+    r".{0,100}Sending process \d{1,9} closing signal|Killing subprocess|.{0,200}ChildFailedError|[=\-*]{8,}|Failures:"
+    r"|Root Cause|<NO_OTHER_FAILURES>|\[\d{1,4}\]:$|(?:time|host|rank|exitcode|error_file|traceback) {1,8}:"
+    r"|.{0,100}failed \(exitcode: -?\d{1,5}\)|.{0,200}exits with return code"
+    r"|.{0,80}process group has NOT been destroyed"
+)
+_PYTHON_WARNING = re.compile(r".{0,200}Warning:")
+_PROGRESS = re.compile(
+    r"\d{1,3}%\s{0,3}[|█▏▎▍▌▋▊▉\[]|[\d?]\s?(?:it/s|s/it)(?:[\]),]|\s{0,9}$)|\bETA:? {0,3}[\d\-?]|[\u2580-\u259f]{3}"
+)
+_SUMMARY = re.compile(r"\b0 (?:errors?|failed|failures?)\b|\bno errors?\b|\berrors?: 0\b", re.IGNORECASE)
+# A loss of 0 and one that is no number do not belong to a step that went well.
+_METRICS = re.compile(r"\{.{0,80}['\"](?:train_|eval_)?loss['\"]: ?[0-9.]{0,12}[1-9]")
+_ADVICE = re.compile(r"(?:Try |Please |Consider |Use |Set |Run |See |Note|Tip|Hint|hint:|Solution|To fix|Did you mean)")
+
+_SHELL_PROMPT = re.compile(
+    r"(?:[\w.@~:/\[\]()-]{0,60}\$|[\w.-]{1,30}@[\w.@~:/\[\]()-]{1,60}[#%>]|PS [A-Z]:[^>\n]{0,80}>) "
+)
+_PROMPT = re.compile(r"[\w.@~:/\[\]()-]{0,60}[$#>%] ")
+_COMMAND = (
+    "$ ", "# ", "> ", "sudo ", "export ", "set ", "source ", "cd ", "pip ", "pip3 ", "conda ", "mamba ", "uv ", "npx ",
+    "yarn ", "pnpm ", "node ", "git ", "docker ", "docker-compose ", "kubectl ", "helm ", "systemctl ", "service ",
+    "apt ", "apt-get ", "yum ", "dnf ", "brew ", "apk ", "curl ", "wget ", "chmod ", "chown ", "rm ", "mv ", "cp ",
+    "ls ", "cat ", "grep ", "find ", "df ", "du ", "ps ", "kill ", "lsof ", "ss ", "netstat ", "ssh ", "scp ", "tar ",
+    "unzip ", "mkdir ", "ln ", "echo ", "tail ", "head ", "sed ", "awk ", "touch ", "mount ", "umount ", "nvidia-smi",
+    "torchrun ", "deepspeed ", "accelerate ", "swift ", "llamafactory-cli ", "vllm ", "make ", "cmake ", "ninja ",
+    "gcc ", "g++ ", "go ", "cargo ", "rustc ", "mvn ", "gradle ", "./", "java ", "javac ", "mysql ", "psql ",
+    "redis-cli ", "nginx -", "php ", "composer ", "ruby ", "gem ", "bundle ", "powershell ", "Set-", "Get-", "New-",
+    "Remove-", "SELECT ", "INSERT ", "UPDATE ", "DELETE ", "ALTER ", "CREATE ", "DROP ", "SHOW ", "FLUSH ", "GRANT ",
+)  # fmt: skip
+_COMMAND_SHAPE = re.compile(r"PS [A-Z]:|python\d?(?:\.\d+)? |npm (?!ERR|error)|[A-Z][A-Z0-9_]{2,40}=|./gradlew ")
+
+# --- how severe a log says it is ------------------------------------------------------------------------------------
+
+# The first level in a line is its own. NCCL has no level above WARN.
+_LEVEL = re.compile(
+    r"\b(?P<error>ERROR|CRITICAL|FATAL|SEVERE)\b"
+    r"|(?<!NCCL )(?P<warning>\b(?:WARN|WARNING|warning)\b|Warning\b|(?:^|[\s:\[])W\d{4} \d\d:"
+    r"|\[W(?:\d{3,4} [\d:.]{8,18})? [\w./-]{1,60}:\d)"
+    r"|\b(?:INFO|DEBUG|TRACE|NOTICE|info|debug)\b|(?:^|[\s:\[])[ID]\d{4} \d\d:"
+    r"|\[[ID](?:\d{3,4} [\d:.]{8,18})? [\w./-]{1,60}:\d|\b(?:hint|note):"
+)
+# Most lines have none; these are found ten times faster.
+_LEVEL_WORDS = "ERROR CRITICAL FATAL SEVERE WARN arning INFO DEBUG TRACE NOTICE info debug hint: note:".split()
+_LEVEL_LETTER = re.compile(r"[WID]\d{3,4} |\[[WID] ")
+_EXCEPTION_START = re.compile(r"(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception): ")
+# A program that says what it does instead has not failed.
+_GOES_ON = re.compile(
+    r"\b(?:[Ss]kipping|[Rr]etrying|retries left|[Ii]gnoring|deprecated|[Ff]all(?:ing|s)? back|recovered|"
+    r"[Rr]econnecting|[Rr]esuming)\b|[.;] (?:Setting|Disabling|Overriding|Defaulting|Using)\b"
+)
+# Most lines have none of it; these are found ten times faster.
+_GOES_ON_WORDS = (
+    "kipping", "etrying", "retries left", "gnoring", "deprecated", "all back", "alls back", "alling back", "recovered",
+    "econnecting", "esuming", " Setting", " Disabling", " Overriding", " Defaulting", " Using",
+)  # fmt: skip
+# A list of changes names failures that are fixed.
+_CHANGE = re.compile(
+    r"[\s*•-]{0,6}(?:[0-9a-f]{7,12} )?(?:\w{1,20}(?:\([\w./-]{1,40}\))?: )?"
+    r"[Ff]ix(?:e[sd])?(?:\([\w./-]{1,40}\))?!?:? (?!failed)"
+)
+_PULL_REQUEST = re.compile(r"\(#\d{1,6}\)\s?$")
+# What Python's logging puts before a message, and a parent process before what its child printed.
+_LOGGED, _CHILD_PRINTED = re.compile(r"(?:INFO|DEBUG):[\w.-]{1,60}:"), "stderr: "
+
+
+def classify(line: str, *, picked: bool = False) -> LineKind:
+    """The kind of one line of a log. `picked`: a person chose to show this line, in a question or on a page. Then its
+    level does not make it harmless: `warning`, `healthy` and `suspect` do not occur, the words alone decide."""
+    bare = strip_prefix(line)
+    text = bare.strip()[:_MAX_CHARS]
+    if len(text) < _LEAST_CHARS:
+        return "text"
+    head = text[:HEAD_CHARS]
+    if _TRACEBACK.match(text):
+        return _unless_flattened("traceback", text)
+    if text.startswith('File "') or _CALL.match(text):
+        return _unless_flattened("frame", text)
+    if _LAUNCHER.match(text):
+        return "launcher"
+    if _PROGRESS.search(head):
+        return _unless_flattened("progress", text)
+    lower = text.lower()
+    if _METRICS.match(text) and "nan" not in lower:
+        return "metrics"
+    level = None if picked else _level(line)
+    if picked and _PYTHON_WARNING.match(text):
+        return "warning"
+    if not picked and (mild := _mild(line, bare, level)):
+        return mild
+    if text.startswith(_COMMENT):
+        return "source"
+    if text.startswith(_SOURCE) or _IMPORT.match(text):
+        return _unless_flattened("source", text)
+    if _SUMMARY.search(head):
+        return "text" if picked else "healthy"
+    if is_command(text):
+        return "command"
+    if level == "error" or _says_failure(text, lower) or _ERROR_LEVEL.match(line.strip()[:HEAD_CHARS]):
+        return "failure"
+    return "suspect" if not picked and _is_suspect(lower) else "text"
+
+
+def _unless_flattened(kind: LineKind, text: str) -> LineKind:
+    """`failure` where a whole traceback, or a bar and the exception that stopped it, were pasted as one line."""
+    return "failure" if _EXCEPTION_BEHIND.search(text) else kind
+
+
+def _says_failure(text: str, lower: str) -> bool:
+    if _EXCEPTION.search(text) or _ERROR_CODE.search(text):
+        return True
+    if _ADVICE.match(text):
+        return False
+    return bool(_ERROR_LEVEL.match(text) or _opens_message(text)) or any(saying in lower for saying in _SAYINGS)
+
+
+def _opens_message(text: str) -> bool:
+    found = _OPENING.match(text)
+    return text.startswith(_MESSAGE_STARTS, found.end() if found else 0)
+
+
+def _is_suspect(lower: str) -> bool:
+    return any(word in lower for word in _SUSPICIOUS) or _SUSPICIOUS_WORDS.search(lower) is not None
+
+
+def _mild(line: str, bare: str, level: str | None) -> LineKind | None:
+    """`warning` or `healthy` for a line that says so, whatever else it says."""
+    if level is None and (_CHANGE.match(bare) or _PULL_REQUEST.search(bare[-12:])):
+        return "healthy"
+    if level in ("warning", "below") and not _EXCEPTION_START.match(bare, _message_at(bare)):
+        return "warning" if level == "warning" else "healthy"
+    return "warning" if _goes_on(line) else None
+
+
+def _goes_on(line: str) -> bool:
+    return any(word in line for word in _GOES_ON_WORDS) and _GOES_ON.search(line) is not None
+
+
+def _message_at(bare: str) -> int:
+    child = bare.find(_CHILD_PRINTED, 0, HEAD_CHARS)
+    logged = _LOGGED.match(bare)
+    return child + len(_CHILD_PRINTED) if child >= 0 else logged.end() if logged else 0
+
+
+def _level(line: str) -> str | None:
+    """`error`, `warning` or `below`; None where the line has none."""
+    head = line[:HEAD_CHARS]
+    if not any(word in head for word in _LEVEL_WORDS) and not _LEVEL_LETTER.search(head):
+        return None
+    found = _LEVEL.search(head)
+    return (found.lastgroup or "below") if found else None
+
+
+# --- questions that callers ask of a line ---------------------------------------------------------------------------
+
+
+def is_error_line(line: str) -> bool:
+    """Does this line of a page quote a failure?"""
+    kind = classify(line, picked=True)
+    return kind in ("failure", "warning") or (kind == "launcher" and _says_failure(line.strip(), line.lower()))
+
+
+def says_failure(line: str) -> bool:
+    """Does this line of a log say that something failed?"""
+    return classify(line) in ("failure", "suspect", "launcher")
+
+
+def is_usual(line: str) -> bool:
+    """Does a program print this while all goes well, warnings included?"""
+    return classify(line) in ("warning", "healthy", "progress", "metrics")
+
+
+def warns(line: str) -> bool:
+    return classify(line) == "warning"
+
+
+def is_launcher_line(line: str) -> bool:
+    """Do launchers and interpreters print this around every failure, whichever it is?"""
+    return _LAUNCHER.match(strip_prefix(line).lstrip()) is not None
+
+
+def is_command(line: str) -> bool:
+    """A line that somebody typed, not one that a program printed."""
+    text = line.strip()[:_MAX_CHARS]
+    prompt = _PROMPT.match(text)
+    starts = (prompt.end(), 0) if prompt else (0,)
+    return any(text.startswith(_COMMAND, at) or _COMMAND_SHAPE.match(text, at) for at in starts)
+
+
+def has_prompt(line: str) -> bool:
+    """The line opens with a shell's prompt, so what follows was typed for certain."""
+    return _SHELL_PROMPT.match(line.lstrip()) is not None
+
+
+def opens_with_error(line: str) -> bool:
+    """The line begins as programs begin their messages: an exception's name, `error:`, `fatal:`."""
+    head = line.strip()[:120]
+    found = _EXCEPTION.search(head)
+    return bool(found and " " not in head[: found.start()].strip("[]0-9: ")) or bool(
+        _ERROR_LEVEL.match(head) or _opens_message(head)
+    )
+
+
+def frame_of(line: str) -> str | None:
+    """The file's name and the function of a Python frame, `_tensor.py backward`; None for another line."""
+    if found := _FRAME.match(line):
+        return re.split(r"[\\/]", found[1])[-1] + " " + (found[2] or "").rstrip()
+    return None
