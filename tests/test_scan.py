@@ -276,7 +276,7 @@ def test_every_mark_stands_in_its_own_line(base: KnowledgeBase) -> None:
     assert len(list(fingerprints)) > 1000
     for record in records[::10]:
         for line in record.errors:
-            standing = fingerprints.standing_in(words_of(clean(line)))
+            standing = fingerprints.matching(words_of(clean(line)))
             assert not standing or record.issue in standing[0].issues | set().union(*(m.issues for m in standing))
 
 

@@ -138,7 +138,7 @@ _TRACEBACK = re.compile(
 _EXCEPTION_BEHIND = re.compile(r"(?:\s|\\n)(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception): \S")
 _LAUNCHER = re.compile(
     r".{0,100}Sending process \d{1,9} closing signal|Killing subprocess|.{0,200}ChildFailedError|[=\-*]{8,}|Failures:"
-    r"|Root Cause|<NO_OTHER_FAILURES>|\[\d{1,4}\]:$|(?:time|host|rank|exitcode|error_file|traceback) {1,8}:"
+    r"|Root Cause|<NO_OTHER_FAILURES>|(?:time|host|rank|exitcode|error_file|traceback) {1,8}:"
     r"|.{0,100}failed \(exitcode: -?\d{1,5}\)|.{0,200}exits with return code"
     r"|.{0,80}process group has NOT been destroyed"
 )
@@ -166,7 +166,7 @@ _COMMAND = (
     "redis-cli ", "nginx -", "php ", "composer ", "ruby ", "gem ", "bundle ", "powershell ", "Set-", "Get-", "New-",
     "Remove-", "SELECT ", "INSERT ", "UPDATE ", "DELETE ", "ALTER ", "CREATE ", "DROP ", "SHOW ", "FLUSH ", "GRANT ",
 )  # fmt: skip
-_COMMAND_SHAPE = re.compile(r"PS [A-Z]:|python\d?(?:\.\d+)? |npm (?!ERR|error)|[A-Z][A-Z0-9_]{2,40}=|./gradlew ")
+_COMMAND_SHAPE = re.compile(r"PS [A-Z]:|python\d?(?:\.\d+)? |npm (?!ERR|error)|[A-Z][A-Z0-9_]{2,40}=")
 
 # --- how severe a log says it is ------------------------------------------------------------------------------------
 

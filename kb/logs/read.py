@@ -42,9 +42,10 @@ def read(text: str) -> Query:
             "there is nothing to look for in this question", hint="paste an error message or describe the problem"
         )
     failures: dict[str, str] = {}  # masked form -> the line, so that eight ranks count once
-    around: dict[str, str] = {}
+    warnings: dict[str, str] = {}
+    launchers: dict[str, str] = {}
     prose: dict[str, str] = {}
-    typed: set[str] = set()
+    typed: dict[str, None] = {}
     left_out: dict[str, str] = {}
     context: dict[str, str] = {}
     in_traceback = False
@@ -72,19 +73,26 @@ def read(text: str) -> Query:
             failures[key] = stripped
         else:
             in_traceback = False
-            if kind in ("launcher", "warning"):
-                around[mask(line)] = stripped
+            if kind == "warning":
+                warnings[mask(line)] = stripped
+            elif kind == "launcher":
+                launchers[mask(line)] = stripped
             else:
                 prose.setdefault(mask(line), stripped)
                 if kind == "command" and has_prompt(line):
-                    typed.add(stripped)
-    # What stands around every failure, and warnings, identify it only where nothing else does.
-    signatures = tuple(reversed((failures or around).values()))[:MAX_SIGNATURES]
-    words = [*prose.values()] or ([] if signatures or context else [line for line in left_out.values() if line])
-    behind = [*context.values(), *(around.values() if failures else ())]
-    if not signatures and not typed.issuperset(words):  # a command in front of a description is not part of it
-        behind += [line for line in words if line in typed]
-        words = [line for line in words if line not in typed]
+                    typed[stripped] = None
+    # A warning identifies a failure only where nothing else does; what launchers print never does.
+    signatures = tuple(reversed((failures or warnings).values()))[:MAX_SIGNATURES]
+    words, behind = [*prose.values()], [*context.values()]
+    if signatures:
+        behind += [*(warnings.values() if failures else ()), *launchers.values()]
+    else:
+        words += launchers.values()
+        described = [line for line in words if line not in typed]
+        if not described and not context:
+            described = [line for line in left_out.values() if line]
+        if described:  # a command in front of a description is not part of it
+            words, behind = described, [*behind, *typed]
     lang = _lang("\n".join((*words, *signatures)))
     return Query(text, lang, signatures, "\n".join(words), "\n".join(behind))
 

@@ -39,10 +39,11 @@ def mask(line: str) -> str:
 
 
 def forms(line: str) -> Iterator[str]:
-    """The line with GAP for its variable parts, the strictest form first: without placeholders, paths and hashes; also
-    without free-standing numbers and their units; also without quoted text and names that hold a digit or dots. The last
-    also of the first sentence alone, because what follows is often advice and changes between versions. Where the line
-    opens with an exception's name, that name loses its module, and one form has no name at all."""
+    """The line with GAP for its variable parts, the strictest form first. The first form has no placeholders, paths and
+    hashes; the second also no free-standing numbers with their units; the others also no quoted text and no names with
+    a digit or dots in them. Those others exist for the whole line and for its first sentence, because what follows is
+    often advice that changes between versions, and with and without the name of the exception that the line opens
+    with (its module is always cut)."""
     for pattern in (_PLACEHOLDER, _PATH, _HASH):
         line = pattern.sub(GAP, line)
     yield line

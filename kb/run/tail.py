@@ -14,7 +14,9 @@ EARLY_BYTES = 64 << 10  # of what is told of them
 LINE_BYTES, BEFORE_BYTES = 1 << 10, 1 << 10  # of such a line, and of what stood before it
 KEY_BYTES = 512
 
-_FAILURES = (b"rror", b"ailed", b"xception", b"Traceback", b"FATAL")
+# A cheap look at bytes while the command runs: it only has to let through every line that `kb.logs.classify`, which is
+# not loaded yet, may call a failure of Python or of a logger. What it lets through is classified at the end.
+_FAILURE_PARTS = (b"rror", b"ailed", b"xception", b"Traceback", b"FATAL")
 _DIGITS = b"0123456789"
 
 
@@ -51,10 +53,10 @@ class Tail:
         if len(whole) - end > LINE_BYTES:
             end = len(whole)
         self._line = whole[end:]
-        if not end or not _speaks_of_failure(whole):
+        if not end or not _may_name_a_failure(whole):
             return
         folded = {*whole[:end].translate(None, _DIGITS).splitlines()}  # of a flood, a handful of lines is left
-        new = {_key(line) for line in folded if _speaks_of_failure(line)} - self._first.keys() - self._last.keys()
+        new = {_key(line) for line in folded if _may_name_a_failure(line)} - self._first.keys() - self._last.keys()
         if not new:
             return
         at, start = 0, self._size - len(unfinished)
@@ -111,8 +113,8 @@ def _told(noted: Iterable[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
             yield before + line
 
 
-def _speaks_of_failure(line: bytes) -> bool:
-    return any(word in line for word in _FAILURES)
+def _may_name_a_failure(line: bytes) -> bool:
+    return any(word in line for word in _FAILURE_PARTS)
 
 
 def _key(line: bytes) -> bytes:
@@ -122,6 +124,6 @@ def _key(line: bytes) -> bytes:
 def _around_failure(line: bytes) -> bytes:
     line = line.rstrip(b"\r\n")
     if len(line) > LINE_BYTES:
-        found = min(at for word in _FAILURES if (at := line.find(word)) >= 0)
+        found = min(at for word in _FAILURE_PARTS if (at := line.find(word)) >= 0)
         line = line[max(0, found - LINE_BYTES // 2) :][:LINE_BYTES]
     return line

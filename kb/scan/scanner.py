@@ -19,10 +19,10 @@ from kb.errors import QueryError
 from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import codes, contradicts
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
-from kb.logs.lines import HALF_LINE, Lines, decoded, ends, shown, telling_part, text_of
+from kb.logs.lines import HALF_LINE, Lines, clip, decode, excerpt, informative_part, text_of
 from kb.logs.prefix import process_of
 from kb.records import IssueRecord, Lang
-from kb.scan.prefilter import Look
+from kb.scan.prefilter import Prefilter
 from kb.text import HAN_CHAR
 
 __all__ = ["Finding", "Scan", "ScanReport", "Scanner", "scan"]
@@ -130,7 +130,7 @@ class Scanner:
             issue: codes("\n".join(line for record in told.values() for line in record.errors))
             for issue, told in self.tellings.items()
         }
-        self.look: Look = Look(fingerprint for fingerprint in self.fingerprints if fingerprint.weight >= ASK)
+        self.look: Prefilter = Prefilter(fingerprint for fingerprint in self.fingerprints if fingerprint.weight >= ASK)
 
     def scan(self, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False) -> ScanReport:
         one = Scan(self, lang=lang, warnings=warnings)
@@ -240,7 +240,7 @@ class Scan:
                 self._judge(part, lines, i)
         whole = len(lines) - 1
         self._number += whole
-        self._before = [*self._before, *map(ends, lines[max(0, whole - BEFORE) : whole])][-BEFORE:]
+        self._before = [*self._before, *map(clip, lines[max(0, whole - BEFORE) : whole])][-BEFORE:]
 
     def _candidates(self, block: bytes) -> list[int]:
         return self._scanner.look.candidates(block)
@@ -253,13 +253,13 @@ class Scan:
         tally.last = number
         tally.count += 1
         if len(tally.speakers) < MAX_SPEAKERS:
-            tally.speakers.add(process_of(decoded(part[:HALF_LINE])))
+            tally.speakers.add(process_of(decode(part[:HALF_LINE])))
         if tally.issue is None and number >= tally.ask_from and tally.asks < ASKS_OF_A_MARK and self._asked < MAX_ASKS:
             tally.asks += 1
             tally.ask_from = number + BEFORE
             self._asked += 1
             before = [*self._before, *lines[max(0, i - BEFORE) : i]][-BEFORE:]
-            question = _Question(tally, number, [*map(ends, before), part], AFTER)
+            question = _Question(tally, number, [*map(clip, before), part], AFTER)
             self._open.append(question)
             self._complete(lines)
 
@@ -283,19 +283,19 @@ class Scan:
 
     def _tally(self, text: str, told: Codes, number: int) -> _Tally | None:
         """Where to count this line; None for one that tells nothing."""
-        standing = self._scanner.fingerprints.standing_in(words_of(text))
+        standing = self._scanner.fingerprints.matching(words_of(text))
         agreeing = ((fingerprint, self._agreeing(fingerprint, told)) for fingerprint in standing)
         fingerprints = [(fingerprint, issues) for fingerprint, issues in agreeing if issues]
         if not fingerprints or fingerprints[0][0].weight < ASK:
             return None
         fingerprint, printing = fingerprints[0]
-        telling = telling_part(text, fingerprint)
+        telling = informative_part(text, fingerprint)
         if not says_failure(telling) and not (self._warnings and warns(telling)):
             return None
         issues = frozenset().union(*(issues for _, issues in fingerprints))
         tally = self._tallies.get((fingerprint, issues))
         if tally is None:
-            tally = self._tallies[fingerprint, issues] = _Tally(fingerprint, issues, number, shown(text, fingerprint))
+            tally = self._tallies[fingerprint, issues] = _Tally(fingerprint, issues, number, excerpt(text, fingerprint))
             if len(printing) == 1 and fingerprint.weight >= ALONE and not is_launcher_line(telling):
                 (tally.issue,) = printing
                 tally.confidence = 1 - 0.5**fingerprint.weight
@@ -314,7 +314,7 @@ class Scan:
             seen = question.number + 1 + AFTER - question.wanted  # the first line that it has not got
             start = max(0, seen - self._number)
             more = lines[start : min(start + question.wanted, len(lines) - 1)]
-            question.lines += map(ends, more)
+            question.lines += map(clip, more)
             question.wanted -= len(more)
             if question.wanted:
                 still_open.append(question)
