@@ -114,8 +114,8 @@ _SAYINGS = (
 # In lower case too: in an article they say little, but a log prints them in lines that name the failure.
 _SUSPICIOUS = (
     "fail", "error", "assert", "abort", "uncorrect", "fallen off", "insufficient", "not enough", "no available",
-    "does not match", "time out", "times out", "timed out", "timeout", "timeed out", "invalid", "unsupported", "not supported",
-    "is greater than", "nccl warn", "xid", "报错", "失败", "错误", "异常", "无法", "不支持", "超时",
+    "does not match", "time out", "times out", "timed out", "timeout", "invalid", "unsupported",
+    "not supported", "is greater than", "nccl warn", "xid", "报错", "失败", "错误", "异常", "无法", "不支持", "超时",
 )  # fmt: skip
 _SUSPICIOUS_WORDS = re.compile(r"\babruptly|\bis nan\b|is over \d|\bis lost\b")
 

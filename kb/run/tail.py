@@ -14,8 +14,8 @@ EARLY_BYTES = 64 << 10  # of what is told of them
 LINE_BYTES, BEFORE_BYTES = 1 << 10, 1 << 10  # of such a line, and of what stood before it
 KEY_BYTES = 512
 
-# A cheap look at bytes while the command runs: it only has to let through every line that `kb.logs.classify`, which is
-# not loaded yet, may call a failure of Python or of a logger. What it lets through is classified at the end.
+# A cheap look at bytes while the command runs, before anything else is loaded: the commonest words of failure. At the
+# end `kb.logs.classify` drops the lines that a healthy program prints.
 _FAILURE_PARTS = (b"rror", b"ailed", b"xception", b"Traceback", b"FATAL")
 _DIGITS = b"0123456789"
 
