@@ -30,6 +30,7 @@ __all__ = [
     "LineKind",
     "classify",
     "frame_of",
+    "has_prompt",
     "is_command",
     "is_error_line",
     "is_launcher_line",
@@ -111,7 +112,8 @@ _SAYINGS = (
     '"level":"panic"', "is longer than the", "not ready", "gave http response", "exception: ",
     "error response from daemon", "execution failed", "out of resource",
 )  # fmt: skip
-# In lower case too: in an article they say little, but a log prints them in lines that name the failure.
+# Words of failure in any other form, in lower case. Alone they prove little; a scan sees them only in lines that also
+# hold the words of a known error.
 _SUSPICIOUS = (
     "fail", "error", "assert", "abort", "uncorrect", "fallen off", "insufficient", "not enough", "no available",
     "does not match", "time out", "times out", "timed out", "timeout", "invalid", "unsupported",
@@ -203,8 +205,9 @@ _LOGGED, _CHILD_PRINTED = re.compile(r"(?:INFO|DEBUG):[\w.-]{1,60}:"), "stderr: 
 
 
 def classify(line: str, *, picked: bool = False) -> LineKind:
-    """The kind of one line of a log. `picked`: a person chose to show this line, in a question or on a page. Then its
-    level does not make it harmless: `warning`, `healthy` and `suspect` do not occur, the words alone decide."""
+    """The kind of one line of a log. `picked`: a person chose to show this line, in a question or on a page. Then a low
+    level does not make it harmless, the words alone decide: `healthy` and `suspect` do not occur, and `warning` only for
+    Python's own (`UserWarning: ...`)."""
     bare = strip_prefix(line)
     text = bare.strip()[:_MAX_CHARS]
     if len(text) < _LEAST_CHARS:
@@ -221,11 +224,13 @@ def classify(line: str, *, picked: bool = False) -> LineKind:
     lower = text.lower()
     if _METRICS.match(text) and "nan" not in lower:
         return "metrics"
-    level = None if picked else _level(line)
-    if picked and _PYTHON_WARNING.match(text):
+    level = None
+    if not picked:
+        level = _level(line)
+        if mild := _mild(line, bare, level):
+            return mild
+    elif _PYTHON_WARNING.match(text):
         return "warning"
-    if not picked and (mild := _mild(line, bare, level)):
-        return mild
     if text.startswith(_COMMENT):
         return "source"
     if text.startswith(_SOURCE) or _IMPORT.match(text):
@@ -293,7 +298,8 @@ def _level(line: str) -> str | None:
 
 
 def is_error_line(line: str) -> bool:
-    """Does this line of a page quote a failure?"""
+    """Does this line, alone or on a page, say that a program failed? Python's warnings count, because an author who
+    shows one means it, and so do launchers' lines that name a signal or an exception."""
     kind = classify(line, picked=True)
     return kind in ("failure", "warning") or (kind == "launcher" and _says_failure(line.strip(), line.lower()))
 
@@ -309,12 +315,13 @@ def is_usual(line: str) -> bool:
 
 
 def warns(line: str) -> bool:
+    """Does this line say that something is wrong while the program goes on?"""
     return classify(line) == "warning"
 
 
 def is_launcher_line(line: str) -> bool:
     """Do launchers and interpreters print this around every failure, whichever it is?"""
-    return _LAUNCHER.match(strip_prefix(line).lstrip()) is not None
+    return classify(line) == "launcher"
 
 
 def is_command(line: str) -> bool:

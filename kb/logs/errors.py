@@ -43,6 +43,7 @@ def error_lines(text: str) -> list[str]:
 
 
 def has_error(text: str) -> bool:
+    """Is any line of the text an error line?"""
     return any(is_error_line(line) for line in text.splitlines())
 
 
@@ -55,7 +56,7 @@ _QUOTED = re.compile(
 )
 _ASCII_RUN = re.compile(r"[\x20-\x7e“”‘’]{6,600}")
 _WORDS = re.compile(r"[A-Za-z]{2,}")
-# What stands before a message in a sentence: the text after it is the message.
+# The words in front of a message in a sentence; the text that follows is the message.
 _ANNOUNCED = re.compile(
     r"(?:(?:错误|报错|异常)(?:信息|提示|内容|日志)?|报|提示|报出|抛出|出现|显示|输出|打印|返回|日志为|日志末尾为|"
     r"\b(?:fails? with|failed with|error is|error was|raises|throws|"
@@ -68,7 +69,7 @@ _ANNOUNCED = re.compile(
 
 
 def quoted(text: str) -> Iterator[tuple[int, str]]:
-    """Where and what stands in straight, curly or corner quotes or inline code, left to right, not nested."""
+    """(offset, content) of each text in straight, curly or corner quotes or in inline code, in order, not nested."""
     for match in _QUOTED.finditer(text):
         yield match.start(), next(group for group in match.groups() if group is not None).strip()
 
