@@ -205,9 +205,9 @@ _LOGGED, _CHILD_PRINTED = re.compile(r"(?:INFO|DEBUG):[\w.-]{1,60}:"), "stderr: 
 
 
 def classify(line: str, *, picked: bool = False) -> LineKind:
-    """The kind of one line of a log. `picked`: a person chose to show this line, in a question or on a page. Then a low
-    level does not make it harmless, the words alone decide: `healthy` and `suspect` do not occur, and `warning` only for
-    Python's own (`UserWarning: ...`)."""
+    """The kind of one line of a log. `picked`: a person chose to show this line, in a question or on a page. Then a
+    low level does not make it harmless, the words alone decide: `healthy` and `suspect` do not occur, and `warning`
+    only for Python's own (`UserWarning: ...`)."""
     bare = strip_prefix(line)
     text = bare.strip()[:_MAX_CHARS]
     if len(text) < _LEAST_CHARS:
