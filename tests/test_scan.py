@@ -270,7 +270,7 @@ HARD = [
 ]
 
 
-def test_every_mark_stands_in_its_own_line(base: KnowledgeBase) -> None:
+def test_every_fingerprint_matches_its_own_line(base: KnowledgeBase) -> None:
     records = base.records()
     fingerprints = Fingerprints(records)
     assert len(list(fingerprints)) > 1000
@@ -434,7 +434,7 @@ def test_what_a_line_says(line: str, failure: bool, usual: bool, warning: bool) 
     assert (says_failure(line), is_usual(line), warns(line)) == (failure, usual, warning)
 
 
-def test_who_speaks() -> None:
+def test_the_process_that_a_prefix_names() -> None:
     lines = [
         "[rank0]: x",
         "[rank12]: x",

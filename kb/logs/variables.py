@@ -14,7 +14,6 @@ __all__ = ["GAP", "forms", "mask"]
 GAP = "\0"  # stands for a variable part in `forms`
 
 _PLACEHOLDER = re.compile(r"\.{3}|…|<[^<>\n]{1,40}>|\{\}|\*|%[sd]|\b(?:[NXYZ]|[Xx]{2,4})\b")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _HASH = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8}-[0-9a-f-]{4,40}|\b(?=[a-f]{0,40}[0-9])[0-9a-f]{12,80}\b")
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9])[0-9]+(?:[.,:][0-9]+)*(?![A-Za-z0-9])(?: ?(?:[KMGT]i?B|bytes|ms|s|seconds|milliseconds|%)\b)?"
@@ -25,7 +24,6 @@ _PATH = re.compile(
     rf"https?://[^\s'\"`)]+|(?<!{_NAME})(?:[A-Za-z]:)?{_NAME}*(?:[\\/]{_NAME}+){{2,}}[\\/]?"
     rf"|(?<!{_NAME}){_NAME}*[\\/]{_NAME}+\.\w{{1,5}}\b"
 )
-_ABSOLUTE_PATH = re.compile(rf"(?:[A-Za-z]:)?(?:[\\/]{_NAME}+){{2,}}[\\/]?")
 _QUOTED = re.compile(r"(?<!\w)(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`)(?!\w)")
 _OWN_NAME = re.compile(r"(?<![\w.])\w*[0-9][\w.]*|(?<![\w.])\w+(?:\.\w+){2,}")
 _SENTENCE_END = re.compile(r"[.!?;。！？；](?=\s|$)|\s\([^()]{1,200}\)$")
@@ -33,8 +31,8 @@ _EXCEPTION_HEAD = re.compile(r"(?:\w{1,60}\.){0,9}(\w{0,60}[A-Z]\w{0,60}): ?")
 
 
 def mask(line: str) -> str:
-    """The line with addresses and all digits as `#`, absolute paths as `/#`, and runs of spaces as one space."""
-    line = _DIGITS.sub("#", _ABSOLUTE_PATH.sub("/#", _ADDRESS.sub("#", line)))
+    """The line with addresses, hashes and all digits as `#`, paths as `/#`, and runs of spaces as one space."""
+    line = _DIGITS.sub("#", _PATH.sub("/#", _HASH.sub("#", line)))
     return " ".join(line.split())
 
 
