@@ -240,6 +240,7 @@ def test_a_search_is_light(index: Path) -> None:
         "kb.index.fsck",
         "kb.index.cache",
         "kb.logs.errors",
+        "kb.logs.levels",
         "sentence_transformers",
     }
     assert not loaded & (unneeded - {"numpy", "faiss"})

@@ -1,6 +1,6 @@
 """What one printed line says: that something failed, that something is wrong but the program goes on, or neither.
 
-This is the only place that decides it. `classify` gives a line one kind:
+This is the only place that decides it; for a line of a log it asks `kb.logs.levels` as well. `classify` gives a line one kind:
 
     failure    a program says that it failed: `RuntimeError: ...`, `fatal: ...`, `bash: nvcc: command not found`
     suspect    a word of failure, but not in a form that programs print: `loss is nan`, `训练失败`
@@ -112,14 +112,6 @@ _SAYINGS = (
     '"level":"panic"', "is longer than the", "not ready", "gave http response", "exception: ",
     "error response from daemon", "execution failed", "out of resource",
 )  # fmt: skip
-# Words of failure in any other form, in lower case. Alone they prove little; a scan sees them only in lines that also
-# hold the words of a known error.
-_SUSPICIOUS = (
-    "fail", "error", "assert", "abort", "uncorrect", "fallen off", "insufficient", "not enough", "no available",
-    "does not match", "time out", "times out", "timed out", "timeout", "invalid", "unsupported",
-    "not supported", "is greater than", "nccl warn", "xid", "报错", "失败", "错误", "异常", "无法", "不支持", "超时",
-)  # fmt: skip
-_SUSPICIOUS_WORDS = re.compile(r"\babruptly|\bis nan\b|is over \d|\bis lost\b")
 
 # --- what is no failure ---------------------------------------------------------------------------------------------
 
@@ -170,39 +162,6 @@ _COMMAND = (
 )  # fmt: skip
 _COMMAND_SHAPE = re.compile(r"PS [A-Z]:|python\d?(?:\.\d+)? |npm (?!ERR|error)|[A-Z][A-Z0-9_]{2,40}=")
 
-# --- how severe a log says it is ------------------------------------------------------------------------------------
-
-# The first level in a line is its own. NCCL has no level above WARN.
-_LEVEL = re.compile(
-    r"\b(?P<error>ERROR|CRITICAL|FATAL|SEVERE)\b"
-    r"|(?<!NCCL )(?P<warning>\b(?:WARN|WARNING|warning)\b|Warning\b|(?:^|[\s:\[])W\d{4} \d\d:"
-    r"|\[W(?:\d{3,4} [\d:.]{8,18})? [\w./-]{1,60}:\d)"
-    r"|\b(?:INFO|DEBUG|TRACE|NOTICE|info|debug)\b|(?:^|[\s:\[])[ID]\d{4} \d\d:"
-    r"|\[[ID](?:\d{3,4} [\d:.]{8,18})? [\w./-]{1,60}:\d|\b(?:hint|note):"
-)
-# Most lines have none; these are found ten times faster.
-_LEVEL_WORDS = "ERROR CRITICAL FATAL SEVERE WARN arning INFO DEBUG TRACE NOTICE info debug hint: note:".split()
-_LEVEL_LETTER = re.compile(r"[WID]\d{3,4} |\[[WID] ")
-_EXCEPTION_START = re.compile(r"(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception): ")
-# A program that says what it does instead has not failed.
-_GOES_ON = re.compile(
-    r"\b(?:[Ss]kipping|[Rr]etrying|retries left|[Ii]gnoring|deprecated|[Ff]all(?:ing|s)? back|recovered|"
-    r"[Rr]econnecting|[Rr]esuming)\b|[.;] (?:Setting|Disabling|Overriding|Defaulting|Using)\b"
-)
-# Most lines have none of it; these are found ten times faster.
-_GOES_ON_WORDS = (
-    "kipping", "etrying", "retries left", "gnoring", "deprecated", "all back", "alls back", "alling back", "recovered",
-    "econnecting", "esuming", " Setting", " Disabling", " Overriding", " Defaulting", " Using",
-)  # fmt: skip
-# A list of changes names failures that are fixed.
-_CHANGE = re.compile(
-    r"[\s*•-]{0,6}(?:[0-9a-f]{7,12} )?(?:\w{1,20}(?:\([\w./-]{1,40}\))?: )?"
-    r"[Ff]ix(?:e[sd])?(?:\([\w./-]{1,40}\))?!?:? (?!failed)"
-)
-_PULL_REQUEST = re.compile(r"\(#\d{1,6}\)\s?$")
-# What Python's logging puts before a message, and a parent process before what its child printed.
-_LOGGED, _CHILD_PRINTED = re.compile(r"(?:INFO|DEBUG):[\w.-]{1,60}:"), "stderr: "
-
 
 def classify(line: str, *, picked: bool = False) -> LineKind:
     """The kind of one line of a log. `picked`: a person chose to show this line, in a question or on a page. Then a
@@ -226,8 +185,10 @@ def classify(line: str, *, picked: bool = False) -> LineKind:
         return "metrics"
     level = None
     if not picked:
-        level = _level(line)
-        if mild := _mild(line, bare, level):
+        from kb.logs import levels  # a search asks for picked lines only, and need not wait for these patterns
+
+        level = levels.level_of(line)
+        if mild := levels.mild_kind(line, bare, level):
             return mild
     elif _PYTHON_WARNING.match(text):
         return "warning"
@@ -241,7 +202,7 @@ def classify(line: str, *, picked: bool = False) -> LineKind:
         return "command"
     if level == "error" or _says_failure(text, lower) or _ERROR_LEVEL.match(line.strip()[:HEAD_CHARS]):
         return "failure"
-    return "suspect" if not picked and _is_suspect(lower) else "text"
+    return "suspect" if not picked and levels.is_suspect(lower) else "text"
 
 
 def _unless_flattened(kind: LineKind, text: str) -> LineKind:
@@ -260,38 +221,6 @@ def _says_failure(text: str, lower: str) -> bool:
 def _opens_message(text: str) -> bool:
     found = _OPENING.match(text)
     return text.startswith(_MESSAGE_STARTS, found.end() if found else 0)
-
-
-def _is_suspect(lower: str) -> bool:
-    return any(word in lower for word in _SUSPICIOUS) or _SUSPICIOUS_WORDS.search(lower) is not None
-
-
-def _mild(line: str, bare: str, level: str | None) -> LineKind | None:
-    """`warning` or `healthy` for a line that says so, whatever else it says."""
-    if level is None and (_CHANGE.match(bare) or _PULL_REQUEST.search(bare[-12:])):
-        return "healthy"
-    if level in ("warning", "below") and not _EXCEPTION_START.match(bare, _message_at(bare)):
-        return "warning" if level == "warning" else "healthy"
-    return "warning" if _goes_on(line) else None
-
-
-def _goes_on(line: str) -> bool:
-    return any(word in line for word in _GOES_ON_WORDS) and _GOES_ON.search(line) is not None
-
-
-def _message_at(bare: str) -> int:
-    child = bare.find(_CHILD_PRINTED, 0, HEAD_CHARS)
-    logged = _LOGGED.match(bare)
-    return child + len(_CHILD_PRINTED) if child >= 0 else logged.end() if logged else 0
-
-
-def _level(line: str) -> str | None:
-    """`error`, `warning` or `below`; None where the line has none."""
-    head = line[:HEAD_CHARS]
-    if not any(word in head for word in _LEVEL_WORDS) and not _LEVEL_LETTER.search(head):
-        return None
-    found = _LEVEL.search(head)
-    return (found.lastgroup or "below") if found else None
 
 
 # --- questions that callers ask of a line ---------------------------------------------------------------------------
@@ -321,7 +250,7 @@ def warns(line: str) -> bool:
 
 def is_launcher_line(line: str) -> bool:
     """Do launchers and interpreters print this around every failure, whichever it is?"""
-    return classify(line) == "launcher"
+    return classify(line, picked=True) == "launcher"
 
 
 def is_command(line: str) -> bool:
