@@ -1,6 +1,7 @@
 """What one printed line says: that something failed, that something is wrong but the program goes on, or neither.
 
-This is the only place that decides it; for a line of a log it asks `kb.logs.levels` as well. `classify` gives a line one kind:
+This is the only place that decides it; for a line of a log it asks `kb.logs.levels` as well. `classify` gives a line
+one kind:
 
     failure    a program says that it failed: `RuntimeError: ...`, `fatal: ...`, `bash: nvcc: command not found`
     suspect    a word of failure, but not in a form that programs print: `loss is nan`, `训练失败`
