@@ -246,6 +246,7 @@ def test_a_search_is_light(index: Path) -> None:
         "kb.index.fsck",
         "kb.index.cache",
         "kb.logs.errors",
+        "kb.logs.levels",
         "sentence_transformers",
     }
     assert not loaded & (unneeded - {"numpy", "faiss"})
@@ -409,11 +410,11 @@ PATTERNS = dict(_patterns())
 
 def test_patterns_are_found() -> None:
     assert len(PATTERNS) > 50
-    assert {"kb.logs.read._PREFIX", "kb.text.tokens._TOKEN", "kb.logs.read._MASKS[0][0]"} <= PATTERNS.keys()
+    assert {"kb.logs.prefix._PREFIX", "kb.text.tokens._TOKEN", "kb.logs.variables._PATH"} <= PATTERNS.keys()
 
 
 # Asked only what a line begins with: to look for them all along a text would be quadratic, and nobody does.
-MATCHED = {"kb.logs.read._PREFIX", "kb.logs.read._FRAME"}
+MATCHED = {"kb.logs.prefix._PREFIX", "kb.logs.classify._FRAME"}
 
 
 def _seconds(pattern: re.Pattern[str], text: str, *, matched: bool = False) -> float:

@@ -24,9 +24,9 @@ from kb.cli.scan import _chunks
 from kb.errors import QueryError
 from kb.index import follow
 from kb.index.build import build
-from kb.logs.errors import is_error_line
+from kb.logs.classify import is_error_line, is_usual, says_failure, warns
 from kb.logs.fingerprints import Fingerprints, words_of
-from kb.logs.severity import is_usual, says_failure, speaker, warns
+from kb.logs.prefix import process_of
 from kb.records import IssueRecord
 from kb.scan import Finding, Scan, Scanner, ScanReport
 from kb.text import clean
@@ -316,13 +316,13 @@ HARD = [
 ]
 
 
-def test_every_mark_stands_in_its_own_line(base: KnowledgeBase) -> None:
+def test_every_fingerprint_matches_its_own_line(base: KnowledgeBase) -> None:
     records = base.records()
     fingerprints = Fingerprints(records)
     assert len(list(fingerprints)) > 1000
     for record in records[::10]:
         for line in record.errors:
-            standing = fingerprints.standing_in(words_of(clean(line)))
+            standing = fingerprints.matching(words_of(clean(line)))
             assert not standing or record.issue in standing[0].issues | set().union(*(m.issues for m in standing))
 
 
@@ -480,7 +480,7 @@ def test_what_a_line_says(line: str, failure: bool, usual: bool, warning: bool) 
     assert (says_failure(line), is_usual(line), warns(line)) == (failure, usual, warning)
 
 
-def test_who_speaks() -> None:
+def test_the_process_that_a_prefix_names() -> None:
     lines = [
         "[rank0]: x",
         "[rank12]: x",
@@ -490,8 +490,8 @@ def test_who_speaks() -> None:
         "node7: x",
         "g1:44:45 [0] x",
     ]
-    assert len({speaker(line) for line in lines}) == len(lines)
-    assert speaker("Mar 11 09:14:07 gpu07 kernel: NVRM: Xid: 79, pid=88121") == ""
+    assert len({process_of(line) for line in lines}) == len(lines)
+    assert process_of("Mar 11 09:14:07 gpu07 kernel: NVRM: Xid: 79, pid=88121") == ""
 
 
 # --- the command ----------------------------------------------------------------------------------------------------

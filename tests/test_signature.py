@@ -15,7 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import QueryError
-from kb.logs.read import MAX_LINE_CHARS, MAX_QUERY_CHARS, MAX_SIGNATURES, codes, contradicts, mask, read, strip_prefix
+from kb.logs.codes import codes, contradicts
+from kb.logs.prefix import strip_prefix
+from kb.logs.read import MAX_LINE_CHARS, MAX_QUERY_CHARS, MAX_SIGNATURES, read
+from kb.logs.variables import mask
 
 CASES = json.loads((Path(__file__).parent / "cases" / "signatures.json").read_text("utf-8"))
 POP = "IndexError: pop from an empty deque"
@@ -237,10 +240,10 @@ def test_the_last_line_of_a_long_log_is_read(size: int) -> None:
 
 
 def test_a_long_line_keeps_its_ends() -> None:
-    query = read("begin " + "x " * MAX_LINE_CHARS + POP)
-    assert query.prose.startswith("begin x")
-    assert query.prose.endswith(POP)
-    assert len(query.prose) <= MAX_LINE_CHARS + 1
+    (line,) = read("begin " + "x " * MAX_LINE_CHARS + POP).signatures
+    assert line.startswith("begin x")
+    assert line.endswith(POP)
+    assert len(line) <= MAX_LINE_CHARS + 1
 
 
 def _best_of(work: Callable[[], object], times: int = 3) -> float:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from kb.articles.fields import Part
 from kb.articles.lines import Line
-from kb.logs.errors import error_lines, is_command, is_error_line, looks_like_code, opens_with_error, quoted_errors
+from kb.logs.classify import is_command, is_error_line, opens_with_error
+from kb.logs.errors import error_lines, looks_like_code, quoted_errors
 from kb.text import HAN
 
 __all__ = ["errors_in"]

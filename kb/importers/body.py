@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kb.importers.mask import mask_secrets, tidy
-from kb.logs.errors import is_error_line
+from kb.logs.classify import is_error_line
 from kb.scraped.labels import role_of
 from kb.text import fences
 

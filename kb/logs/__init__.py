@@ -1,4 +1,19 @@
-"""What a program printed, read: which lines say that something failed, and what identifies the failure."""
+"""What a program printed, read: which lines say that something failed, and what identifies the failure.
 
-# Submodules, imported by whoever needs one: together they would cost every start.
+In: a line, a pasted text, the sentences of a page, or the bytes of a log. Out: the kind of a line, a `Query`, error
+lines, or the fingerprints that match a line. Everything works on text alone, in time linear in it.
+
+    classify      the kind of a line: failure, warning, frame, progress ...; the only place that decides this
+    levels        the part of it that needs a log: levels, programs that go on, words of suspicion
+    prefix        rank, worker, time and level in front of a message: taken off, and which process they name
+    variables     the parts of a line that differ between two runs: masked, or cut out
+    codes         exit codes, signals and Xid numbers that a text names, and whether two texts contradict
+    read          a pasted question or log -> `Query`: signatures, prose, context
+    errors        the error lines that a page quotes, in a fence or inside a sentence
+    fingerprints  the error lines of a base as runs of words, and those that match a line
+    lines         bytes of a log in pieces -> whole lines as text
+
+Import from these modules: the package itself loads none of them, because a search needs only some of them.
+"""
+
 __all__: list[str] = []

@@ -1,10 +1,13 @@
-"""Here are the records of a base; give me what a line of a log names one of their failures by.
+"""Fingerprints: the words by which a line of a log is recognised as the error line of a known issue.
 
-Two runs of one failure print the same words around other numbers, paths and names. So an error line becomes fingerprints:
-runs of words that stand unbroken and in order, with anything between them where the line has something of its own
-machine. A line makes a few, each freer than the one before. How far a fingerprint can be trusted alone is counted, not listed
-by hand: which issues print a line with it, and how rare its words are in this base and in technical text. What the
-interpreter or the operating system says around every failure tells next to nothing.
+Two runs of one failure print the same words around other numbers, paths and names. So an error line becomes a few
+fingerprints: runs of words that must stand unbroken and in order, with any words between the runs. Each fingerprint of
+a line leaves more open than the one before (`kb.logs.variables.forms`).
+
+In: the records of a base. Out: for a line, the fingerprints that match it, each with a weight and with the issues that
+print such a line. The weight says how far a fingerprint can be trusted alone. It is counted, not listed by hand: a word
+weighs more the fewer issues use it and the rarer it is in technical text. Words that the interpreter or the operating
+system prints around every failure weigh next to nothing.
 """
 
 from __future__ import annotations
@@ -20,62 +23,48 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kb.encoders import surprisal
-from kb.logs.read import strip_prefix
+from kb.logs.prefix import strip_prefix
+from kb.logs.variables import GAP, forms
 from kb.records import IssueRecord
 from kb.text import HAN, STOP_WORDS, clean
 
 __all__ = ["Fingerprint", "Fingerprints", "words_of"]
 
-MAX_LINE_CHARS = 1000  # of an error line; what is longer is a listing
-MAX_GAP_CHARS = 600  # a variable part, as words: a path, a list of names
-LEAST_TOLD = 0.5  # below this a fingerprint is met everywhere, and is not kept
-LEAST_OF_A_WORD = 0.15  # what the most common word tells by standing in its place
-LITTLE = 0.05
-COMMON, RARE = 5.0, 11.0  # nats, as in `store_faiss`: "object" and "deque"
-_TRIES = 8  # the first run of a fingerprint may stand in a line more than once
+MAX_LINE_CHARS = 1000  # of an error line; a longer one is a listing
+MAX_GAP_CHARS = 600  # between two runs: a path, a list of names
+MIN_WEIGHT = 0.5  # a fingerprint below this occurs everywhere and is dropped
+MIN_WORD_WEIGHT = 0.15  # of the most common word: its place in the line still says something
+TRIVIAL_WEIGHT = 0.05  # of a digit, a single letter, a stop word, the name of a built-in exception
+COMMON, RARE = 5.0, 11.0  # surprisal in nats of "object" and of "deque", as in `kb.index.faiss`
+_MAX_STARTS = 8  # the first run of a fingerprint may occur in a line more than once
 
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_]")
-_GAP = "\0"
-_PLACEHOLDER = re.compile(r"\.{3}|…|<[^<>\n]{1,40}>|\{\}|\*|%[sd]|\b(?:[NXYZ]|[Xx]{2,4})\b")
-_HASH = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8}-[0-9a-f-]{4,40}|\b(?=[a-f]{0,40}[0-9])[0-9a-f]{12,80}\b")
-_NUMBER = re.compile(
-    r"(?<![A-Za-z0-9])[0-9]+(?:[.,:][0-9]+)*(?![A-Za-z0-9])(?: ?(?:[KMGT]i?B|bytes|ms|s|seconds|milliseconds|%)\b)?"
-)
-_NAME = r"[\w.@+~-]"
-_PATH = re.compile(
-    rf"https?://[^\s'\"`)]+|(?<!{_NAME})(?:[A-Za-z]:)?{_NAME}*(?:[\\/]{_NAME}+){{2,}}[\\/]?"
-    rf"|(?<!{_NAME}){_NAME}*[\\/]{_NAME}+\.\w{{1,5}}\b"
-)
-_QUOTED = re.compile(r"(?<!\w)(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`)(?!\w)")
-_OWN_NAME = re.compile(r"(?<![\w.])\w*[0-9][\w.]*|(?<![\w.])\w+(?:\.\w+){2,}")
-_AFTERWARDS = re.compile(r"[.!?;。！？；](?=\s|$)|\s\([^()]{1,200}\)$")
-_HEAD = re.compile(r"(?:\w{1,60}\.){0,9}(\w{0,60}[A-Z]\w{0,60}): ?")
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     runs: tuple[str, ...]
-    """words between spaces, a space at either end"""
+    """words with one space between them and a space at either end"""
     words: frozenset[str]
     anchor: str
-    """the word of it that tells most: in Latin letters, if it has such"""
+    """its most informative word, in Latin letters if it has one"""
     weight: float
-    """how much it tells: the sum of its words' weights, each 0 (met everywhere) to 1 (met in one issue only)"""
+    """the sum of its words' weights, each from 0 (used everywhere) to 1 (used in one issue only)"""
     issues: frozenset[str]
-    """every issue that prints a line with this fingerprint"""
+    """every issue with an error line that it matches"""
 
-    def stands_in(self, words: str) -> bool:
-        """`words`: a line, as `words_of` gives it."""
+    def matches(self, words: str) -> bool:
+        """`words`: a line as `words_of` returns it."""
         first, start = self.runs[0], -1
-        for _ in range(_TRIES):
+        for _ in range(_MAX_STARTS):
             start = words.find(first, start + 1)
             if start < 0:
                 return False
-            if self._goes_on(words, start + len(first) - 1):
+            if self._rest_matches(words, start + len(first) - 1):
                 return True
         return False
 
-    def place_in(self, text: str) -> int:
+    def position_in(self, text: str) -> int:
         """Where in a text that holds the fingerprint its first words stand."""
         return self.span_in(text)[0]
 
@@ -91,7 +80,7 @@ class Fingerprint:
             end = found.end() if found else end
         return first.start(), end
 
-    def _goes_on(self, words: str, at: int) -> bool:
+    def _rest_matches(self, words: str, at: int) -> bool:
         for run in self.runs[1:]:
             at = words.find(run, at, at + MAX_GAP_CHARS + len(run))
             if at < 0:
@@ -106,14 +95,14 @@ def _pattern(run: str) -> re.Pattern[str]:
 
 
 def words_of(text: str) -> str:
-    """The words of cleaned text in lower case with a space around each: letters, digits, each Chinese character. A line
-    end that a JSON log wrote as `\\n` parts words."""
+    """The words of cleaned text in lower case, with a space around each: runs of letters, runs of digits, single
+    Chinese characters. A line end that a JSON log wrote as `\\n` separates words."""
     text = text.replace("\\n", "  ").replace("\\t", "  ") if "\\" in text else text
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 class Fingerprints:
-    """The fingerprints of a base. Which of them stand in a line is asked only of those whose anchor does."""
+    """The fingerprints of a base, by anchor: a line is compared only with those whose anchor it holds."""
 
     def __init__(self, records: Sequence[IssueRecord]) -> None:
         printed: dict[str, set[str]] = defaultdict(set)
@@ -121,17 +110,17 @@ class Fingerprints:
             for line in record.errors:
                 printed[strip_prefix(clean(line)[:MAX_LINE_CHARS]).strip()].add(record.issue)
         found = {runs: None for line in printed for runs in _runs_of(line)}
-        worth = _worth({word for runs in found for run in runs for word in run.split()}, records)
+        weights = _word_weights({word for runs in found for run in runs for word in run.split()}, records)
         drafts: dict[str, list[Fingerprint]] = defaultdict(list)
         for runs in found:
             words = frozenset(word for run in runs for word in run.split())
-            told = sum(map(worth.__getitem__, _without_system(runs)))
-            if told >= LEAST_TOLD:
-                anchor = max(sorted(words), key=lambda word: (not word.isdigit(), word.isascii(), worth[word]))
-                drafts[anchor].append(Fingerprint(runs, words, anchor, told, frozenset()))
+            weight = sum(map(weights.__getitem__, _without_system_words(runs)))
+            if weight >= MIN_WEIGHT:
+                anchor = max(sorted(words), key=lambda word: (not word.isdigit(), word.isascii(), weights[word]))
+                drafts[anchor].append(Fingerprint(runs, words, anchor, weight, frozenset()))
         issues: dict[tuple[str, ...], set[str]] = defaultdict(set)
         for line, of in printed.items():
-            for fingerprint in _standing(drafts, words_of(line)):
+            for fingerprint in _matching(drafts, words_of(line)):
                 issues[fingerprint.runs] |= of
         self._by_anchor = {
             anchor: [replace(m, issues=frozenset(issues[m.runs])) for m in fingerprints]
@@ -142,47 +131,30 @@ class Fingerprints:
         for fingerprints in self._by_anchor.values():
             yield from fingerprints
 
-    def standing_in(self, words: str) -> list[Fingerprint]:
-        """Those that tell most first."""
+    def matching(self, words: str) -> list[Fingerprint]:
+        """Those that match the line, as `words_of` returns it; the highest weight first."""
         return sorted(
-            _standing(self._by_anchor, words), key=lambda fingerprint: (-fingerprint.weight, fingerprint.runs)
+            _matching(self._by_anchor, words), key=lambda fingerprint: (-fingerprint.weight, fingerprint.runs)
         )
 
 
-def _standing(by_anchor: Mapping[str, list[Fingerprint]], words: str) -> Iterator[Fingerprint]:
+def _matching(by_anchor: Mapping[str, list[Fingerprint]], words: str) -> Iterator[Fingerprint]:
     present = set(words.split())
     for anchor in present & by_anchor.keys():
         for fingerprint in by_anchor[anchor]:
-            if fingerprint.words <= present and fingerprint.stands_in(words):
+            if fingerprint.words <= present and fingerprint.matches(words):
                 yield fingerprint
 
 
 def _runs_of(line: str) -> Iterator[tuple[str, ...]]:
-    """The line's fingerprints, the strictest first; then those of its first sentence, for what follows is advice, and cut
-    short here and worded anew there."""
-    text = line
-    for pattern in (_PLACEHOLDER, _PATH, _HASH):
-        text = pattern.sub(_GAP, text)
-    yield _cut(text)
-    text = _NUMBER.sub(_GAP, text)
-    yield _cut(text)
-    first = _AFTERWARDS.split(text, maxsplit=1)[0]
-    for part in dict.fromkeys((text, first)):
-        part = _QUOTED.sub(_GAP, part)
-        head = _HEAD.match(part)
-        tail = _OWN_NAME.sub(_GAP, part[head.end() :] if head else part)
-        yield _cut(f"{head[1]}: {tail}" if head else tail)
-        if head:
-            yield _cut(tail)
+    """The runs of words of each fingerprint of the line, the strictest fingerprint first."""
+    for form in forms(line):
+        yield tuple(run for part in form.split(GAP) if (run := words_of(part)).strip())
 
 
-def _cut(text: str) -> tuple[str, ...]:
-    return tuple(run for part in text.split(_GAP) if (run := words_of(part)).strip())
-
-
-def _worth(words: Iterable[str], records: Sequence[IssueRecord]) -> dict[str, float]:
-    """What each word tells, 0 to 1: its idf over the issues of this base, as a share of the highest, lowered where it
-    is common in technical text anyway."""
+def _word_weights(words: Iterable[str], records: Sequence[IssueRecord]) -> dict[str, float]:
+    """The weight of each word, 0 to 1: its idf over the issues of this base as a share of the highest possible one,
+    times its rarity in technical text (`kb.encoders.surprisal`)."""
     texts: dict[str, set[str]] = defaultdict(set)
     for record in records:
         text = "\n".join((record.title, record.symptom, record.cause, record.fix))
@@ -190,21 +162,21 @@ def _worth(words: Iterable[str], records: Sequence[IssueRecord]) -> dict[str, fl
     spread = Counter(word for text in texts.values() for word in text)
     most = math.log((len(texts) + 1) / 1.5)
     ordered = sorted(words)
-    worth = {}
+    weights = {}
     for word, nats in zip(ordered, surprisal(ordered), strict=True):
         rarity = min(1.0, max(0.0, (nats - COMMON) / (RARE - COMMON)))
         idf = math.log((len(texts) + 1) / (spread[word] + 0.5)) / most
-        told = LEAST_OF_A_WORD if word in _PYTHON_SAYS else max(LEAST_OF_A_WORD, rarity * min(1.0, idf))
-        worth[word] = LITTLE if _is_little(word) else told
-    return worth
+        usual = MIN_WORD_WEIGHT if word in _PYTHON_WORDS else max(MIN_WORD_WEIGHT, rarity * min(1.0, idf))
+        weights[word] = TRIVIAL_WEIGHT if _is_trivial(word) else usual
+    return weights
 
 
 _EXCEPTIONS = {name.lower() for name, value in vars(builtins).items() if isinstance(value, type)}
-# The words Python describes itself with are those of its error messages.
-_PYTHON_SAYS = {type(None).__name__.lower()}.union(
+# Python's own error messages use the words of its docstrings.
+_PYTHON_WORDS = {type(None).__name__.lower()}.union(
     *(words_of(getattr(value, "__doc__", None) or "").split() for value in vars(builtins).values() if callable(value))
 )
-_SYSTEM_SAYS = re.compile(
+_SYSTEM_MESSAGES = re.compile(
     "(?<= )(?:"
     + "|".join(
         re.escape(words)
@@ -221,10 +193,10 @@ _SYSTEM_SAYS = re.compile(
 )
 
 
-def _without_system(runs: tuple[str, ...]) -> set[str]:
-    return {word for run in runs for word in _SYSTEM_SAYS.sub("", run).split()}
+def _without_system_words(runs: tuple[str, ...]) -> set[str]:
+    return {word for run in runs for word in _SYSTEM_MESSAGES.sub("", run).split()}
 
 
-def _is_little(word: str) -> bool:
+def _is_trivial(word: str) -> bool:
     single = len(word) == 1 and not HAN[0] <= word <= HAN[2]
     return single or word.isdigit() or word in STOP_WORDS or word in _EXCEPTIONS

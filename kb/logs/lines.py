@@ -1,7 +1,9 @@
-"""Here are the bytes of a log, in pieces of any size; give me its whole lines, and what is shown of one.
+"""Bytes of a log to lines of text.
 
-A line ends with a line feed; what stands before a carriage return within it was overwritten on a screen, and is kept.
-UTF-8 and GB 18030 are told apart line by line, UTF-16 by its fingerprint at the log's beginning.
+`Lines` takes the bytes in pieces of any size and returns blocks of whole lines. A line ends with a line feed; a
+carriage return inside a line stays, because the text in front of it was shown on a screen before it was overwritten.
+UTF-8 and GB 18030 are told apart line by line, UTF-16 by its byte order mark. The functions below cut a long line to
+the parts that are read and shown.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from kb.logs.fingerprints import Fingerprint
 from kb.text import clean
 from kb.text.decode import decode
 
-__all__ = ["ANSI", "HALF_LINE", "Lines", "ends", "shown", "telling_part", "text_of"]
+__all__ = ["ANSI", "HALF_LINE", "Lines", "clip", "excerpt", "informative_part", "text_of"]
 
-HALF_LINE = 8 << 10  # bytes: of a longer line the first and the last so many are read
-MAX_TELLING = 2000  # characters
+HALF_LINE = 8 << 10  # bytes: of a line longer than two halves, the first and the last half are read
+MAX_PART = 2000  # characters around a fingerprint
 MAX_SHOWN = 300  # characters of a line in a report
 
 ANSI = re.compile(rb"\x1b\[[0-9;?]{0,20}[ -/]?[@-~]|\x1b\][^\x07\x1b\r\n]{0,200}(?:\x07|\x1b\\)|\x1b[@-_]")
@@ -24,7 +26,7 @@ _LEFT_OUT = b" ... "
 
 
 class Lines:
-    """Give it pieces; it gives blocks that end with a line, or with what a carriage return wipes away."""
+    """Splits a stream of bytes into blocks that end with a line feed or a carriage return."""
 
     def __init__(self) -> None:
         self._head: bytes | None = b""
@@ -40,7 +42,7 @@ class Lines:
         return self._whole(data)
 
     def finish(self) -> tuple[bytes, bytes]:
-        """What is still missing: whole lines, and the last one if it has no end."""
+        """The rest: a block of whole lines, and the last line if it has no line end."""
         block = self._whole(self._without_bom()) if self._head else b""
         if self._decoder:
             block += self._whole(b"", final=True)
@@ -48,7 +50,7 @@ class Lines:
         return block, rest
 
     def _without_bom(self) -> bytes:
-        """What has come so far. PowerShell writes UTF-16."""
+        """The bytes so far, without a byte order mark. PowerShell writes UTF-16."""
         data, self._head = self._head or b"", None
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
@@ -59,33 +61,35 @@ class Lines:
             data = self._decoder.decode(data, final).encode("utf-8", "replace")
         data = self._rest + data
         end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1  # a CR at the end may belong to a CR LF
-        self._rest = ends(data[end:])
+        self._rest = clip(data[end:])
         return data[:end]
 
 
-def ends(line: bytes) -> bytes:
-    """A long line's first and last part; of a line that still grows, the same as of the whole."""
+def clip(line: bytes) -> bytes:
+    """The line, or the first and last HALF_LINE of a longer one. A line that is clipped while it grows, and again when
+    it is complete, comes out as if it had been clipped once."""
     whole = len(line) <= 2 * HALF_LINE + len(_LEFT_OUT)
     return line if whole else line[:HALF_LINE] + _LEFT_OUT + line[-HALF_LINE:]
 
 
 def text_of(line: bytes) -> str:
-    return clean(decode(ANSI.sub(b"", ends(line))))
+    """The line as cleaned text, without colours, clipped."""
+    return clean(decode(ANSI.sub(b"", clip(line))))
 
 
-def telling_part(text: str, fingerprint: Fingerprint) -> str:
-    """Of a long line its beginning, where the level stands, and what is around the fingerprint."""
-    if len(text) <= MAX_TELLING:
+def informative_part(text: str, fingerprint: Fingerprint) -> str:
+    """The line, or of a long one its beginning, where the level is, and the text around the fingerprint."""
+    if len(text) <= MAX_PART:
         return text
-    head, at = MAX_TELLING // 8, max(0, fingerprint.place_in(text) - MAX_TELLING // 4)
-    part = text[at : at + MAX_TELLING]
-    return text[: at + MAX_TELLING] if at <= head else f"{text[:head]} {part}"
+    head, at = MAX_PART // 8, max(0, fingerprint.position_in(text) - MAX_PART // 4)
+    part = text[at : at + MAX_PART]
+    return text[: at + MAX_PART] if at <= head else f"{text[:head]} {part}"
 
 
-def shown(text: str, fingerprint: Fingerprint) -> str:
-    """One piece of a line, around the fingerprint; where something is left out stands an ellipsis."""
+def excerpt(text: str, fingerprint: Fingerprint) -> str:
+    """At most MAX_SHOWN characters of the line around the fingerprint, with an ellipsis for what is left out."""
     text = " ".join(text.split())
     if len(text) <= MAX_SHOWN:
         return text
-    at = min(max(0, fingerprint.place_in(text) - MAX_SHOWN // 3), len(text) - MAX_SHOWN)
+    at = min(max(0, fingerprint.position_in(text) - MAX_SHOWN // 3), len(text) - MAX_SHOWN)
     return ("… " if at else "") + text[at : at + MAX_SHOWN] + (" …" if at + MAX_SHOWN < len(text) else "")

@@ -14,7 +14,9 @@ EARLY_BYTES = 64 << 10  # of these lines that are returned
 LINE_BYTES, BEFORE_BYTES = 1 << 10, 1 << 10  # of such a line, and of the lines before it
 KEY_BYTES = 512
 
-_FAILURES = (b"rror", b"ailed", b"xception", b"Traceback", b"FATAL")
+# A cheap look at bytes while the command runs, before anything else is loaded: the commonest words of failure. At the
+# end `kb.logs.classify` drops the lines that a healthy program prints.
+_FAILURE_PARTS = (b"rror", b"ailed", b"xception", b"Traceback", b"FATAL")
 _DIGITS = b"0123456789"
 
 
@@ -51,10 +53,10 @@ class Tail:
         if len(whole) - end > LINE_BYTES:
             end = len(whole)
         self._line = whole[end:]
-        if not end or not _reports_failure(whole):
+        if not end or not _may_name_a_failure(whole):
             return
         folded = {*whole[:end].translate(None, _DIGITS).splitlines()}  # a flood of similar lines shrinks to a handful
-        new = {_key(line) for line in folded if _reports_failure(line)} - self._first.keys() - self._last.keys()
+        new = {_key(line) for line in folded if _may_name_a_failure(line)} - self._first.keys() - self._last.keys()
         if not new:
             return
         at, start = 0, self._size - len(unfinished)
@@ -103,7 +105,7 @@ class Tail:
 
 def _lines_of(noted: Iterable[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
     """As many as there is room for, without lines that a healthy program prints."""
-    from kb.logs.severity import is_usual  # only after a failure: its patterns take a while to compile
+    from kb.logs.classify import is_usual  # only after a failure: its patterns take a while to compile
     from kb.text.decode import decode
 
     room = EARLY_BYTES
@@ -113,8 +115,8 @@ def _lines_of(noted: Iterable[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
             yield before + line
 
 
-def _reports_failure(line: bytes) -> bool:
-    return any(word in line for word in _FAILURES)
+def _may_name_a_failure(line: bytes) -> bool:
+    return any(word in line for word in _FAILURE_PARTS)
 
 
 def _key(line: bytes) -> bytes:
@@ -124,6 +126,6 @@ def _key(line: bytes) -> bytes:
 def _around_failure(line: bytes) -> bytes:
     line = line.rstrip(b"\r\n")
     if len(line) > LINE_BYTES:
-        found = min(at for word in _FAILURES if (at := line.find(word)) >= 0)
+        found = min(at for word in _FAILURE_PARTS if (at := line.find(word)) >= 0)
         line = line[max(0, found - LINE_BYTES // 2) :][:LINE_BYTES]
     return line

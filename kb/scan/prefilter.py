@@ -1,4 +1,8 @@
-"""Here is a block of a log; give me the lines that hold the words of a fingerprint. Nothing else happens to most of a log."""
+"""Finds the lines of a block of bytes that hold all words of some fingerprint.
+
+This is the first and cheapest step of a scan: most lines of a log end here. It may let through a line that no
+fingerprint matches, because word order and gaps are checked later, but it never drops one that a fingerprint matches.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ _FOLD = bytes(c + 32 if 65 <= c <= 90 else c if 97 <= c <= 122 or c == 10 else 3
 
 class Prefilter:
     def __init__(self, fingerprints: Iterable[Fingerprint]) -> None:
-        # The Latin words that a line with a fingerprint must hold, by one of them; of a fingerprint without any, a Chinese character.
+        # Anchor -> the sets of Latin words of which a line must hold one. A fingerprint without a Latin word is looked
+        # for by its anchor alone, a Chinese character.
         self._needs: dict[bytes, list[frozenset[bytes]]] = {}
         others = set()
         for fingerprint in fingerprints:
@@ -31,7 +36,7 @@ class Prefilter:
         self._others = re.compile(f"[{''.join(sorted(others))}]") if others else None
 
     def candidates(self, block: bytes) -> list[int]:
-        """The numbers of these lines, from 0."""
+        """The indices, from 0, of the lines in the block that may match."""
         anchors, needs = self._anchors, self._needs
         if b"\x1b" in block:
             block = ANSI.sub(b"", block)

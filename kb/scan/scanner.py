@@ -18,10 +18,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kb.errors import QueryError
+from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
+from kb.logs.codes import codes, contradicts
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
-from kb.logs.lines import HALF_LINE, Lines, ends, shown, telling_part, text_of
-from kb.logs.read import codes, contradicts, is_around
-from kb.logs.severity import is_usual, says_failure, speaker, warns
+from kb.logs.lines import HALF_LINE, Lines, clip, excerpt, informative_part, text_of
+from kb.logs.prefix import process_of
 from kb.records import IssueRecord, Lang
 from kb.scan.prefilter import Prefilter
 from kb.search.searcher import Searcher
@@ -243,7 +244,7 @@ class Scan:
                 self._judge(part, lines, i)
         whole = len(lines) - 1
         self._number += whole
-        self._before = [*self._before, *map(ends, lines[max(0, whole - BEFORE) : whole])][-BEFORE:]
+        self._before = [*self._before, *map(clip, lines[max(0, whole - BEFORE) : whole])][-BEFORE:]
 
     def _candidates(self, block: bytes) -> list[int]:
         return self._scanner.prefilter.candidates(block)
@@ -256,7 +257,7 @@ class Scan:
         tally.last = number
         tally.count += 1
         if len(tally.processes) < MAX_PROCESSES:
-            tally.processes.add(speaker(decode(part[:HALF_LINE])))
+            tally.processes.add(process_of(decode(part[:HALF_LINE])))
         if (
             tally.issue is None
             and number >= tally.search_from
@@ -267,7 +268,7 @@ class Scan:
             tally.search_from = number + BEFORE
             self._searches += 1
             before = [*self._before, *lines[max(0, i - BEFORE) : i]][-BEFORE:]
-            pending = _Pending(tally, number, [*map(ends, before), part], AFTER)
+            pending = _Pending(tally, number, [*map(clip, before), part], AFTER)
             self._pending.append(pending)
             self._complete(lines)
 
@@ -291,20 +292,20 @@ class Scan:
 
     def _tally(self, text: str, line_codes: Codes, number: int) -> _Tally | None:
         """Where to count this line; None for one that names no failure."""
-        standing = self._scanner.fingerprints.standing_in(words_of(text))
+        standing = self._scanner.fingerprints.matching(words_of(text))
         agreeing = ((fingerprint, self._agreeing(fingerprint, line_codes)) for fingerprint in standing)
         fingerprints = [(fingerprint, issues) for fingerprint, issues in agreeing if issues]
         if not fingerprints or fingerprints[0][0].weight < AROUND:
             return None
         fingerprint, printing = fingerprints[0]
-        telling = telling_part(text, fingerprint)
+        telling = informative_part(text, fingerprint)
         if not says_failure(telling) and not (self._warnings and warns(telling)):
             return None
         issues = frozenset().union(*(issues for _, issues in fingerprints))
         tally = self._tallies.get((fingerprint, issues))
         if tally is None:
-            tally = self._tallies[fingerprint, issues] = _Tally(fingerprint, issues, number, shown(text, fingerprint))
-            if len(printing) == 1 and fingerprint.weight >= ALONE and not is_around(telling):
+            tally = self._tallies[fingerprint, issues] = _Tally(fingerprint, issues, number, excerpt(text, fingerprint))
+            if len(printing) == 1 and fingerprint.weight >= ALONE and not is_launcher_line(telling):
                 # The words of the fingerprint by themselves, too: in a long line other words drown them.
                 start, end = fingerprint.span_in(text)
                 _ = self._decide(tally, telling, SURE) or self._decide(tally, text[start:end], SURE)
@@ -325,7 +326,7 @@ class Scan:
             seen = pending.number + 1 + AFTER - pending.wanted  # the first line that it has not got
             start = max(0, seen - self._number)
             more = lines[start : min(start + pending.wanted, len(lines) - 1)]
-            pending.lines += map(ends, more)
+            pending.lines += map(clip, more)
             pending.wanted -= len(more)
             if pending.wanted:
                 still_pending.append(pending)

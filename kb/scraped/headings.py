@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from kb.articles.lines import Line
-from kb.logs.errors import is_command, is_error_line, looks_like_code
+from kb.logs.classify import is_command, is_error_line
+from kb.logs.errors import looks_like_code
 from kb.scraped.labels import read_label, role_of, split_ordinal
 from kb.text import HAN_CHAR
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kb.articles.lines import Line
-from kb.logs.errors import is_error_line, opens_with_error
+from kb.logs.classify import is_error_line, opens_with_error
 from kb.scraped.headings import is_bare_heading, is_reply, question_or_answer, text_after_name
 from kb.scraped.labels import bare, read_label, role_of
 from kb.scraped.numbered import numbered_titles

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from kb.articles.fields import IssueFields, Part
 from kb.articles.items import list_items
 from kb.articles.lines import Line
-from kb.logs.errors import has_error, looks_like_code, opens_with_error
+from kb.logs.classify import opens_with_error
+from kb.logs.errors import has_error, looks_like_code
 from kb.scraped.prose import is_advice, is_cause, is_problem, sentences, sort_of
 
 __all__ = ["is_code", "move_reason", "sort_lines"]

@@ -16,7 +16,8 @@ from kb.arrays import Array
 from kb.encoders import Encoder
 from kb.index.passages import View
 from kb.index.store import Store
-from kb.logs.read import codes, contradicts, is_around, mask
+from kb.logs.codes import codes, contradicts
+from kb.logs.variables import mask
 from kb.records import Query
 from kb.search import ranking
 from kb.search.terms import TermInformation
@@ -149,7 +150,7 @@ def _compare_errors(
 def _codes_of(query: Query) -> frozenset[tuple[str, str]]:
     """An ordinary exit code counts only where the question says nothing else: launchers end every failure with one."""
     found = codes("\n".join((*query.signatures, query.prose, query.context)))
-    return found if all(map(is_around, query.signatures)) else found - {("exit", "code")}
+    return found - {("exit", "code")} if query.signatures else found
 
 
 def _covered(weights: Array, informative: Array, terms: Sequence[str], part: dict[str, float], unseen: float) -> Array:

@@ -11,7 +11,9 @@ from kb.encoders import Encoder
 from kb.errors import QueryError
 from kb.index.encoded import require_same
 from kb.index.store import Store
-from kb.logs.read import codes, mask, read
+from kb.logs.codes import codes
+from kb.logs.read import read
+from kb.logs.variables import mask
 from kb.records import Features, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.search import ranking
 from kb.search.features import Printed, candidates

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kb.logs.errors import error_lines, is_command, is_error_line, quoted_errors
+from kb.logs.classify import is_command, is_error_line
+from kb.logs.errors import error_lines, quoted_errors
 
 ERRORS = """
 RuntimeError: Expected to mark a variable ready only once.

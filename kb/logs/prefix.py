@@ -1,0 +1,53 @@
+"""What stands in front of a message in a line of a log: rank, worker, time, level and place in the source.
+
+Launchers and loggers put these there, and they differ between machines and runs. `strip_prefix` takes them off;
+`process_of` reads which process they name.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["HEAD_CHARS", "process_of", "strip_prefix"]
+
+HEAD_CHARS = 200  # of a line: prefixes stand in these
+_MAX_PREFIXES = 6
+
+_PREFIX = re.compile(
+    r"\s*(?:"
+    r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.,\d]{0,10}(?:Z|[+-]\d\d:?\d\d)?\]?:?"  # 2025-02-25T11:20:18+00:00
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,60} [\w./-]{1,60}(?:\[\d{1,9}\])?:"  # Feb 25 11:20:18 node7 x[88]:
+    r"|\[?\d\d:\d\d:\d\d[.,\d]{0,10}\]?"  # 11:20:18
+    r"|[IWEF]\d{4} \d\d:\d\d:\d\d[.\d]{0,10}(?: \d{1,9})?(?: [\w./-]{1,120}:\d{1,6}\])?"  # E0225 11:20:18 9 run.py:7]
+    r"|\[(?:rank|Rank|default) ?\d{1,5}\]:?|\[\d{1,5}\]:|(?:worker|rank|node)[-_ ]?\d{1,5}:"  # [rank3]: worker-1:
+    r"|\[\d{1,5},\d{1,5}\]<std(?:out|err)>:|\d{1,5}: (?=\S)"  # mpirun: [1,3]<stderr>: srun --label: 3:
+    r"|\([\w.-]{1,40} (?:pid|rank|TP|PP)=?[^()]{1,60}\)"  # (VllmWorker pid=88)
+    r"|\[(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL)(?:\|[^\]]{1,120})?\]"  # [INFO|trainer.py:2452]
+    r"|(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL)(?=[ :]\s*(?:\d\d-\d\d|\[|\())[: ]"  # ERROR 02-25 ...
+    r"|\d\d-\d\d \d\d:\d\d:\d\d(?: \[?[\w./-]{1,60}:\d{1,6}\]?)?"  # vLLM: 02-25 11:20:18 [core.py:390]
+    r"|\[[\w./-]{1,60}\.(?:py|cpp|cc|cu):\d{1,6}(?::\w{1,60})?\]"  # [loss_scaler.py:183:update_scale]
+    r"|\[[IWEF](?:\d{3,4} \d\d:\d\d:\d\d[.\d]{0,10})? [\w./-]{1,60}:\d{1,6}\]"  # [E225 11:20:18.142 Group.cpp:616]
+    r"|(?:>>|[|+])(?=\s)"  # the bars of an exception group, a shell's trace
+    r")[ \t]?"  # one space: what is indented behind it stays indented
+)
+_PROCESS = re.compile(
+    r"\[(?:rank|Rank|RANK|default) ?\d{1,5}\]|\b(?:worker|rank|Rank|RankID|node)[-_=: ]{0,2}\d{1,5}\b"
+    r"|\([\w.-]{1,40} pid=\d{1,9}"
+    r"|\[\d{1,5},\d{1,5}\]<std|^\s?\[?\d{1,5}\]?: |\bip=[\d.]{7,15}|^[\w-]{1,40}\d:\d{2,8}:\d{2,8} \[\d{1,3}\]"
+)
+
+
+def strip_prefix(line: str) -> str:
+    """The line without its prefixes, at most six of them; what is indented behind them stays indented."""
+    at = 0
+    for _ in range(_MAX_PREFIXES):
+        found = _PREFIX.match(line, at)
+        if found is None or found.end() == at:
+            break
+        at = found.end()
+    return line[at:]
+
+
+def process_of(line: str) -> str:
+    """The rank, worker or process that wrote the line, as its prefix names it; empty when it names none."""
+    return " ".join(_PROCESS.findall(line[:HEAD_CHARS]))
