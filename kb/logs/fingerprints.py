@@ -22,7 +22,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kb.encoders import surprisal
+import numpy as np
+
+from kb.encoders import rarity, surprisal
 from kb.logs.prefix import strip_prefix
 from kb.logs.variables import GAP, forms
 from kb.records import IssueRecord
@@ -35,7 +37,6 @@ MAX_GAP_CHARS = 600  # between two runs: a path, a list of names
 MIN_WEIGHT = 0.5  # a fingerprint below this occurs everywhere and is dropped
 MIN_WORD_WEIGHT = 0.15  # of the most common word: its place in the line still says something
 TRIVIAL_WEIGHT = 0.05  # of a digit, a single letter, a stop word, the name of a built-in exception
-COMMON, RARE = 5.0, 11.0  # surprisal in nats of "object" and of "deque", as in `kb.index.faiss`
 _MAX_STARTS = 8  # the first run of a fingerprint may occur in a line more than once
 
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_]")
@@ -163,10 +164,10 @@ def _word_weights(words: Iterable[str], records: Sequence[IssueRecord]) -> dict[
     most = math.log((len(texts) + 1) / 1.5)
     ordered = sorted(words)
     weights = {}
-    for word, nats in zip(ordered, surprisal(ordered), strict=True):
-        rarity = min(1.0, max(0.0, (nats - COMMON) / (RARE - COMMON)))
+    rarities = rarity(np.array(surprisal(ordered)))
+    for word, rare in zip(ordered, rarities.tolist(), strict=True):
         idf = math.log((len(texts) + 1) / (spread[word] + 0.5)) / most
-        usual = MIN_WORD_WEIGHT if word in _PYTHON_WORDS else max(MIN_WORD_WEIGHT, rarity * min(1.0, idf))
+        usual = MIN_WORD_WEIGHT if word in _PYTHON_WORDS else max(MIN_WORD_WEIGHT, rare * min(1.0, idf))
         weights[word] = TRIVIAL_WEIGHT if _is_trivial(word) else usual
     return weights
 
