@@ -20,7 +20,7 @@ from kb.logs.prefix import strip_prefix
 from kb.logs.read import read
 
 CASES = Path(__file__).parent / "cases"
-LINES = [json.loads(line) for line in (CASES / "lines.jsonl").read_text("utf-8").splitlines()]
+LINES = [json.loads(line) for line in (CASES / "logs" / "lines.jsonl").read_text("utf-8").splitlines()]
 QUESTIONS = [
     json.loads(line)
     for name in ("questions", "development", "stock", "wild")
