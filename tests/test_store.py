@@ -1,4 +1,4 @@
-"""kb.arrays, kb.index.bm25, kb.index.store and kb.index.faiss against oracles: naive loops, bm25s, the safetensors package."""
+"""kb.arrays and kb.index (bm25, store, faiss) against oracles: naive loops, bm25s, the safetensors package."""
 
 from __future__ import annotations
 

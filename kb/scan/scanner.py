@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from kb.base import KnowledgeBase
 from kb.errors import QueryError
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
 from kb.logs.lines import HALF_LINE, Lines, decoded, ends, shown, telling_part, text_of
 from kb.logs.read import codes, contradicts, is_around
 from kb.logs.severity import is_usual, says_failure, speaker, warns
-from kb.records import IssueRecord, Lang
+from kb.records import IssueRecord, Lang, SearchResult
 from kb.scan.prefilter import Look
 from kb.text import HAN_CHAR
 
@@ -42,6 +41,17 @@ _CODED = "code", "status", "sig", "xid", "kill", "segmentation", "bus error", "a
 _TO_ONES = str.maketrans("023456789", "1" * 9)
 
 Codes = frozenset[tuple[str, str]]
+
+
+class Searchable(Protocol):
+    """What scanning needs of a `KnowledgeBase`. That class offers `scan` itself, so it is not imported here."""
+
+    @property
+    def snapshot(self) -> str: ...
+
+    def records(self) -> Sequence[IssueRecord]: ...
+
+    def search(self, query: str, k: int = ..., /) -> SearchResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +112,7 @@ class ScanReport:
         }
 
 
-def scan(
-    base: KnowledgeBase, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False
-) -> ScanReport:
+def scan(base: Searchable, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False) -> ScanReport:
     """The known issues in a log that comes in pieces of any size, told in `lang` or in the log's language. With
     `warnings` also those a program warned of. For several logs make one `Scanner`."""
     return Scanner(base).scan(chunks, lang=lang, warnings=warnings)
@@ -113,7 +121,7 @@ def scan(
 class Scanner:
     """What a base looks for in logs; made once (a millisecond or two per issue), good for any number of them."""
 
-    def __init__(self, base: KnowledgeBase, *, project: str | None = None) -> None:
+    def __init__(self, base: Searchable, *, project: str | None = None) -> None:
         """`project`: only issues of this project or tag."""
         self.base = base
         self.tellings: dict[str, dict[str, IssueRecord]] = {}
