@@ -119,21 +119,21 @@ def shipped_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-ONE_WORKER = {"shipped_index": "shipped articles", "sentence_transformers": "torch"}
-"""Fixture that costs seconds -> group of tests that one worker of pytest-xdist runs, so that it is made once."""
+ONE_WORKER = ("tests/content/", "tests/test_encoders.py")
+"""Tests whose fixtures cost many seconds: one worker of pytest-xdist runs them, so that these are made once."""
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("dist", "no") == "load":  # what `pytest -n 2` means
-        config.option.dist = "loadgroup"
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    if config.getoption("dist") != "load":  # `pytest -n 2` means load
+        return None
+    from xdist.scheduler import LoadScopeScheduling
 
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return next((start for start in ONE_WORKER if nodeid.startswith(start)), nodeid)
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            for name in ONE_WORKER.keys() & set(getattr(item, "fixturenames", ())):
-                item.add_marker(pytest.mark.xdist_group(ONE_WORKER[name]))
+    return Scheduling(config, log)
 
 
 class FakeEncoder:
