@@ -1,12 +1,13 @@
-"""Do the tests notice when the code is wrong? Changes one place of the code at a time and runs the tests of that module.
+"""Do the tests notice when the code is wrong? Changes one place of it at a time and runs the tests of that module.
 
     python scripts/mutate.py [MODULE ...] [--sample 40] [--seed 0] [--jobs 2] [--timeout 300]
 
 MODULE is a path or a pattern such as `kb/search/*.py`; without any, those of `MODULES`. A mutant is killed when a test
 fails or runs out of time, and survives when all pass. Always tried are the mutants of `FIXED`, which once survived; the
 others are drawn at random from all the places where an operator, a constant, a condition, a returned value or a
-statement can be changed. Each runs in a copy of the repository. Exit code 1 where a mutant of `FIXED` survives or its
-place is gone, 2 where the tests fail without any change.
+statement can be changed. Each runs in a copy of the repository. Tests that fail without any change are left out and
+named first; a module whose tests are all skipped here (no browser) is left out, too. Exit code 1 where a mutant of
+`FIXED` survives or its place is gone.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ FIXED = (
     ("kb/search/features.py", r"^_CANDIDATES = \d+", "_CANDIDATES = 5"),
     ("kb/search/features.py", r"in \(query\.signatures or", "in (query.signatures[:1] or"),
     ("kb/search/searcher.py", r"(lines = .*)\.errors$", r"\1.errors[:1]"),
-    ("kb/index/locate.py", r'^(READS_ARTICLES = .*)"text"(.*)$', r"\1\2"),
+    ("kb/index/locate.py", r'^(READS_ARTICLES = .*)"text", ', r"\1"),
     ("kb/scan/scanner.py", r"^ALONE = 1\.35", "ALONE = 1.0"),
     ("kb/scan/scanner.py", r"^ALONE = 1\.35", "ALONE = 1.6"),
     ("kb/serve/page/parts.js", r"return /\^https\?.*;", "return true;"),
@@ -170,32 +171,43 @@ def copy_of_the_repository(folder: Path) -> Path:
     return Path(shutil.copytree(ROOT, folder / "repository", ignore=ignored))
 
 
-def run_tests(tree: Path, names: tuple[str, ...], timeout: float) -> str | None:
-    """Why the tests did not pass, or None when they did."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *names]
+def run_tests(tree: Path, *arguments: str, timeout: float) -> tuple[int, list[str]]:
+    """The exit code of pytest, and the tests that failed. Raises TimeoutExpired."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.Popen(
         command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     try:
         out, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
+    finally:
         process.kill()
-        process.communicate()
-        return "out of time"
-    if process.returncode == 0:
-        return None
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", out, re.MULTILINE)
-    return failed[1] if failed else f"exit code {process.returncode}"
+        process.wait()
+    return process.returncode, re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", out, re.MULTILINE)
 
 
-def try_mutant(mutant: Mutant, trees: Queue[Path], timeout: float) -> str | None:
+def unchanged(names: tuple[str, ...], trees: Queue[Path], timeout: float) -> list[str] | None:
+    """The tests that fail without any change; None where none can run."""
+    tree = trees.get()
+    try:
+        code, failed = run_tests(tree, *names, timeout=2 * timeout)
+    finally:
+        trees.put(tree)
+    return failed if code in (0, 1) else None
+
+
+def try_mutant(mutant: Mutant, without: list[str], trees: Queue[Path], timeout: float) -> str | None:
+    """What noticed it; None when nothing did."""
     tree = trees.get()
     file = tree / mutant.path
     before = file.read_bytes()
     try:
         file.write_text(mutant.source, "utf-8")
-        return run_tests(tree, tests_of(mutant.path), timeout)
+        left_out = [f"--deselect={name}" for name in without]
+        code, failed = run_tests(tree, "-x", *left_out, *tests_of(mutant.path), timeout=timeout)
+        return None if code == 0 else failed[0] if failed else f"exit code {code}"
+    except subprocess.TimeoutExpired:
+        return "out of time"
     finally:
         file.write_bytes(before)
         trees.put(tree)
@@ -228,15 +240,19 @@ def main() -> int:
         trees: Queue[Path] = Queue()
         for number in range(options.jobs):
             trees.put(copy_of_the_repository(Path(folder, str(number))))
-        same = {tests_of(one.path): Mutant(one.path, "", (ROOT / one.path).read_text("utf-8")) for one in mutants}
-        broken = [why for why in pool.map(lambda one: try_mutant(one, trees, options.timeout), same.values()) if why]
-        if broken:
-            print("the tests fail without any change:", *broken, sep="\n  ")
-            return 2
+        groups = list({tests_of(one.path) for one in mutants})
+        broken = dict(
+            zip(groups, pool.map(lambda names: unchanged(names, trees, options.timeout), groups), strict=True)
+        )
+        for names, failed in broken.items():
+            for what in ["no test can run here"] if failed is None else failed:
+                print(f"left out  {what}  ({', '.join(names)})", flush=True)
+        mutants = [one for one in mutants if broken[tests_of(one.path)] is not None]
         survived = []
-        for mutant, why in zip(
-            mutants, pool.map(lambda one: try_mutant(one, trees, options.timeout), mutants), strict=True
-        ):
+        noticed = pool.map(
+            lambda one: try_mutant(one, broken[tests_of(one.path)] or [], trees, options.timeout), mutants
+        )
+        for mutant, why in zip(mutants, noticed, strict=True):
             print(f"{'killed  ' if why else 'SURVIVED'}  {mutant.what}{f'  by {why}' if why else ''}", flush=True)
             if not why:
                 survived.append(mutant)

@@ -879,5 +879,6 @@ sys.addaudithook(forbid)
 with kb.base.KnowledgeBase.open(sys.argv[1], encoder=FakeEncoder()) as base:
     assert base.search("boom at 7").hits
 """
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    here = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(here), str(here.parent)))}
     subprocess.run([sys.executable, "-c", script, str(index)], check=True, env=environment)
