@@ -66,8 +66,11 @@ def test_every_error_line_counts(tmp_path: Path) -> None:
         for line in lines:
             hit = base.search(line).hits[0]
             assert (hit.issue, hit.features.bigram_overlap > 0.9) == ("a#1", True), line
-        both = base.search(f"ValueError: frobnication of gadget 12 unsupported\n{lines[1]}").hits[0]
-        assert (both.issue, both.features.bigram_overlap > 0.9) == ("a#1", True)
+        other = "ValueError: frobnication of gadget 12 unsupported"
+        for text in (f"{other}\n{lines[1]}", f"{lines[1]}\n{other}"):
+            result = base.search(text)
+            assert len(result.query.signatures) == 2
+            assert (result.hits[0].issue, result.hits[0].features.bigram_overlap > 0.9) == ("a#1", True)
 
 
 # --- build ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import Write, article, running
+from conftest import CORPUS, Write, article, running
 from test_snapshot import DAMAGE, deadline, holder, nobody, posix
 
 from kb import encoders
