@@ -1,4 +1,4 @@
-.PHONY: test lint check bench crash ci
+.PHONY: test lint check bench crash mutate ci
 
 test:            ## the default tests, under a minute
 	pytest
@@ -19,6 +19,9 @@ bench:           ## the figures in the README
 
 crash:           ## kill, fill up and break a real build at every step (needs strace)
 	python scripts/crash.py
+
+mutate:          ## do the tests notice wrong code? 40 random changes, about ten minutes
+	python scripts/mutate.py
 
 ci:              ## all of it, from a clean checkout
 	bash .ci/run

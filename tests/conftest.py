@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
 import subprocess
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +27,9 @@ from kb.encoders.static import StaticEncoder
 from kb.encoders.unigram import FILE_NAME, UnigramTokenizer
 
 MODEL = Path(kb.__file__).parent / "model"
+SHIPPED = Path(__file__).parents[1] / "articles"
+CORPUS = Path(__file__).parent / "corpus"
+"""A few articles that never change: what code is tested on. What `articles/` holds is tested in tests/content."""
 THOROUGH = os.environ.get("KB_TEST_THOROUGH", "") not in ("", "0")  # CI's second run; the first is what people wait for
 
 
@@ -100,10 +105,35 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The index of the repository's own articles, for reading."""
-    folder = tmp_path_factory.mktemp("own") / "index"
-    KnowledgeBase.build(Path(__file__).parents[1] / "articles", folder)
+    """The index of the frozen articles in tests/corpus, for reading."""
+    folder = tmp_path_factory.mktemp("corpus") / "index"
+    KnowledgeBase.build(CORPUS, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def shipped_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index of the articles that kb ships, for tests of their content. Many seconds: only for tests/content."""
+    folder = tmp_path_factory.mktemp("shipped") / "index"
+    KnowledgeBase.build(SHIPPED, folder)
+    return folder
+
+
+ONE_WORKER = ("tests/content/", "tests/test_encoders.py")
+"""Tests whose fixtures cost many seconds: one worker of pytest-xdist runs them, so that these are made once."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    if config.getoption("dist") != "load":  # `pytest -n 2` means load
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return next((start for start in ONE_WORKER if nodeid.startswith(start)), nodeid)
+
+    return Scheduling(config, log)
 
 
 class FakeEncoder:
@@ -151,6 +181,32 @@ def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
             yield child
         finally:
             child.kill()
+
+
+NOISE_S = 0.02
+
+
+def check_growth(work: Callable[[int], Callable[[], object]], size: int, *, factor: float = 2.6) -> None:
+    """Asserts that time grows at most by `factor` when the size doubles: by 2 for linear work, by 4 for quadratic.
+
+    `work(n)` prepares an input of size n and returns what is timed. Measured is `size` against 8 times that, three
+    doublings, so that a machine which is slower for a while (or has another program on the same core) does not matter.
+    The clock counts CPU time, of several tries the least counts, and less than `NOISE_S` is quick enough."""
+    small, large = work(size), work(8 * size)
+    least = [math.inf, math.inf]
+    for _ in range(6):
+        least = [min(before, cpu_seconds(one)) for before, one in zip(least, (small, large), strict=True)]
+        if least[1] <= max(NOISE_S, factor**3 * least[0]):
+            return
+        if least[1] > 100 * factor**3 * least[0]:  # no noise is that large
+            break
+    raise AssertionError(f"size {size}: {least[0]:.4f} s; 8 times as much: {least[1]:.4f} s")
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
 
 
 Write = Callable[..., Path]

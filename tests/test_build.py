@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import THOROUGH, FakeEncoder, Write, article, running
+from conftest import CORPUS, THOROUGH, FakeEncoder, Write, article, running
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -31,8 +31,6 @@ from kb.index import snapshot
 from kb.index.build import BuildFailed, build
 from kb.review.lint import review
 from kb.scraped import parse
-
-ROOT = Path(__file__).parent.parent
 
 
 def files(index: Path) -> dict[str, bytes]:
@@ -160,7 +158,7 @@ def test_the_shipped_encoder_keeps_the_law_too(tmp_path: Path, write: Write) -> 
     articles = write({f"en/a{n}.md": article(f"boom at {n}", f"{odd} {n}") for n in range(12)})
     for lang in ("en", "zh"):
         (articles / lang).mkdir(exist_ok=True)
-        for path in sorted((ROOT / "articles" / lang).glob("vl*.md")):
+        for path in sorted((CORPUS / lang).glob("vl*.md")):
             shutil.copy(path, articles / lang)
     build(articles, tmp_path / "whole")
     later = [path for n, path in enumerate(sorted(articles.rglob("*.md"))) if n % 3 == 0]

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 import pytest
-from conftest import article, running
+from conftest import CORPUS, article, running
 
 import kb
 from kb import KnowledgeBase
@@ -27,7 +27,6 @@ from kb.cli import cli, main
 from kb.index import trust
 
 ROOT = Path(__file__).parent.parent
-ARTICLES = ROOT / "articles"
 POP = "IndexError: pop from an empty deque"
 DEQUE = "ms-swift-ovis2-grpo#2"
 
@@ -168,7 +167,7 @@ def test_json_of_a_search(kb_: Kb, index: Path) -> None:
     assert (answer["id"], answer["query"], answer["lang"], answer["answered"]) == (None, POP, "en", True)
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
     assert answer["results"][0]["issue"] == DEQUE
-    assert (ROOT / answer["results"][0]["path"]).is_file()
+    assert (CORPUS.parent / answer["results"][0]["path"]).is_file()
 
 
 # --- batch ----------------------------------------------------------------------------------------------------------
@@ -232,7 +231,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "site"
     for lang in ("en", "zh"):
         (folder / "articles" / lang).mkdir(parents=True)
-        shutil.copy(ARTICLES / lang / "ms-swift-ovis2-grpo.md", folder / "articles" / lang)
+        shutil.copy(CORPUS / lang / "ms-swift-ovis2-grpo.md", folder / "articles" / lang)
     monkeypatch.chdir(folder)
     return folder
 

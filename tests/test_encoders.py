@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import THOROUGH, examples
+from conftest import CORPUS, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -30,7 +30,6 @@ from kb.index import snapshot
 
 ROOT = Path(__file__).parent.parent
 MODEL = ROOT / "kb" / "model"
-ARTICLES = ROOT / "articles"
 
 QUESTIONS = [
     json.loads(line)["query"]
@@ -146,7 +145,7 @@ def test_every_question_gets_the_ids_of_tokenizers(reference: Tokenizer, unigram
 
 
 def test_articles_get_the_ids_of_tokenizers(reference: Tokenizer, unigram: UnigramTokenizer) -> None:
-    for path in sorted(ARTICLES.rglob("*.md"))[:: 1 if THOROUGH else 8]:
+    for path in sorted(CORPUS.rglob("*.md")):
         text = path.read_text("utf-8")
         ids = unigram.encode(text)
         assert ids is None or ids == _ids(reference, text), path.name
@@ -444,7 +443,7 @@ def test_transformer_rows_are_finite_and_of_norm_one(tiny: Path) -> None:
 
 def test_build_and_search_with_another_model(tiny: Path, tmp_path: Path) -> None:
     run = CliRunner().invoke
-    built = run(cli, ["build", "--articles", str(ARTICLES), "--index", str(tmp_path / "i"), "--encoder", str(tiny)])
+    built = run(cli, ["build", "--articles", str(CORPUS), "--index", str(tmp_path / "i"), "--encoder", str(tiny)])
     assert built.exit_code == 0, built.output
     manifest = json.loads((tmp_path / "i" / "manifest.json").read_text("utf-8"))
     assert manifest["encoder"]["dim"] == 32

@@ -15,11 +15,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Write, article
+from conftest import NOISE_S, Write, article, cpu_seconds
 
 import kb
 from kb.errors import IndexCorrupt, IndexMissing
@@ -103,7 +104,7 @@ def test_a_guard_gives_nothing_and_says_so_in_one_debug_line(fault: str, caplog:
     with caplog.at_level(logging.DEBUG, "kb"):
         started = time.monotonic()
         assert one.ask_in_time(lambda: "pop from an empty deque", seconds=0.2) is None
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 20  # what hangs does so for ever
     assert [record.levelno for record in caplog.records] == [logging.DEBUG]
 
 
@@ -115,7 +116,7 @@ def test_after_a_question_that_hangs_nobody_waits_again(monkeypatch: pytest.Monk
     started = time.monotonic()
     for _ in range(100):
         assert one.ask_in_time(lambda: "q", seconds=5) is None
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 100  # not 5 s each
     released.set()
 
 
@@ -160,7 +161,7 @@ def test_a_fork_waits_for_what_is_being_imported(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_waits_once_for_what_hangs_and_its_child_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "_base", FAULTS["hangs"])
-    monkeypatch.setattr(guard, "FORK_S", 0.1)
+    monkeypatch.setattr(guard, "FORK_S", 0.5)
     released.clear()
     worker = threading.Thread(target=guard.Guard().ask, args=(lambda: "q",))
     worker.start()
@@ -172,7 +173,7 @@ def test_a_fork_waits_once_for_what_hangs_and_its_child_does_without(monkeypatch
         if not child:
             os._exit(0 if guard._gate.torn and guard.Guard().ask(lambda: "q") is None else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 5  # not 0.5 s each
     assert not guard._gate.torn
     released.set()
     worker.join()
@@ -359,7 +360,7 @@ def test_a_host_is_as_it_was(
     started = time.monotonic()
     _uncaught(error)
     _uncaught(error)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
     assert printed == [error, error]
     assert capsys.readouterr() == ("", "")
 
@@ -393,13 +394,17 @@ def test_the_end_of_a_program_is_told_whatever_its_threads_did(
 
 
 def test_of_a_giant_message_little_is_looked_at() -> None:
-    error = ValueError("first" + "x\n" * 20_000_000 + "last")
-    if sys.version_info >= (3, 11):
-        error.add_note("y" * 40_000_000)
-    error.__cause__ = ValueError("z" * 40_000_000)
-    started = time.monotonic()
-    asked = question(error)
-    assert time.monotonic() - started < 0.5
+    def giant(size: int) -> ValueError:
+        error = ValueError("first" + "x\n" * (size // 2) + "last")
+        if sys.version_info >= (3, 11):
+            error.add_note("y" * size)
+        error.__cause__ = ValueError("z" * size)
+        return error
+
+    small, large = giant(1_000_000), giant(40_000_000)
+    least = [min(cpu_seconds(partial(question, error)) for _ in range(5)) for error in (small, large)]
+    assert least[1] < 4 * least[0] + NOISE_S  # not 40 times as long
+    asked = question(large)
     assert len(asked) <= 2 * guard.MAX_TEXT + 3
     assert "ValueError: z" in asked
     assert guard.clip("a" + "x" * 100_000 + "b")[:: 2 * guard.MAX_TEXT + 2] == "ab"
@@ -510,15 +515,10 @@ def test_installing_loads_nothing_heavy() -> None:
     assert ended.stdout == "[]\n", ended.stderr
 
 
-def test_importing_kb_is_quick() -> None:
-    """15 ms at most, by the interpreter's own clock; best of five, for the machine may be busy."""
-
-    def took_ms() -> float:
-        ended = _python("import kb", "", "-X", "importtime")
-        (line,) = re.findall(r"\| +(\d+) \| kb$", ended.stderr, re.MULTILINE)
-        return int(line) / 1000
-
-    assert min(took_ms() for _ in range(5)) < 15
+def test_importing_kb_imports_little_else() -> None:
+    """Counted, for milliseconds are the machine's; scripts/cold_start.py measures those."""
+    code = "import sys; before = set(sys.modules); import kb; print(*sorted(set(sys.modules) - before))"
+    assert set(_python(code, "").stdout.split()) <= {"__future__", "kb"}
 
 
 # --- logging --------------------------------------------------------------------------------------------------------
@@ -581,13 +581,13 @@ def test_a_log_is_never_held_up(
     started = time.monotonic()
     for step in range(2000):
         log.error("failed: %s", "x" * step)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 60  # not 0.3 s each
     assert handler._waiting.qsize() <= logs.MAX_WAITING
     for _ in range(5):
         handler.flush()
     handler.close()
     log.error("after the end")
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 90
     assert not _told(caplog)
 
 
@@ -837,9 +837,16 @@ def test_last():
 """
 
 
+PATIENT = """
+from kb.hooks.guard import Guard
+Guard.ask_in_time.__defaults__ = (60.0,)  # a busy machine is no failure
+"""
+
+
 def _pytest(folder: Path, index: Path | str, *options: str, plugins: str = "") -> subprocess.CompletedProcess[str]:
     (folder / "test_suite.py").write_text(SUITE, "utf-8")
-    named = [part for plugin in ("kb.hooks.pytest_plugin", *plugins.split()) for part in ("-p", plugin)]
+    (folder / "patient.py").write_text(PATIENT, "utf-8")
+    named = [part for plugin in ("kb.hooks.pytest_plugin", "patient", *plugins.split()) for part in ("-p", plugin)]
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *named, *options, str(folder)],
         capture_output=True,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import Write, article, running
+from conftest import CORPUS, Write, article, running
 from test_snapshot import DAMAGE, deadline, holder, nobody, posix
 
 from kb import encoders
@@ -128,7 +128,7 @@ def test_without_any_base_the_bundled_articles_answer(tmp_path: Path, monkeypatc
     """A few of them: all of them take seconds, and are built for the other tests."""
     for lang in ("en", "zh"):
         (tmp_path / "bundled" / lang).mkdir(parents=True)
-        shutil.copy(locate.bundled_articles() / lang / "ms-swift-ovis2-grpo.md", tmp_path / "bundled" / lang)
+        shutil.copy(CORPUS / lang / "ms-swift-ovis2-grpo.md", tmp_path / "bundled" / lang)
     monkeypatch.setattr(locate, "bundled_articles", lambda: tmp_path / "bundled")
     place = find()
     assert place.kept_fresh

@@ -6,16 +6,11 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from conftest import THOROUGH
 
-import kb
-from kb.articles.folder import read_articles
 from kb.articles.scaffold import PLACEHOLDER, scaffold
 from kb.errors import ArticleError, IndexWriteFailed
 from kb.review.lint import review, tally
 from kb.scraped import parse
-
-ARTICLES = Path(kb.__file__).parents[1] / "articles"
 
 ERROR = "RuntimeError: size mismatch for lm_head.weight: copying a param with shape torch.Size([0])"
 FRONT = """\
@@ -305,26 +300,3 @@ def test_what_cannot_be_a_slug(slug: str, tmp_path: Path) -> None:
     with pytest.raises(ArticleError, match="cannot be a slug"):
         scaffold(tmp_path / "articles", slug)
     assert not (tmp_path / "articles").exists()
-
-
-# --- the articles that travel with kb ---------------------------------------------------------------------------------
-
-
-def test_nothing_is_wrong_with_our_own_articles() -> None:
-    assert review(ARTICLES) == []
-
-
-def test_our_own_articles_are_whole() -> None:
-    """Read in the project's own form: each issue with all that an answer shows, nothing in an unread place."""
-    for path, data in list(read_articles(ARTICLES))[:: 1 if THOROUGH else 4]:
-        assert isinstance(data, bytes)
-        article = parse(data, path=path)
-        assert {remark.kind for remark in article.remarks} <= {"background", "confusable"}, path
-        assert article.title not in [record.title for record in article.records], path
-        for record in article.records:
-            assert record.symptom, path
-            assert record.fix, path
-            assert record.project, path
-            assert record.tags, path
-            assert record.sources, path
-            assert (record.lang, path.split("/")[0]) in (("en", "en"), ("zh", "zh"))

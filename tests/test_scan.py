@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Write, article
+from conftest import THOROUGH, Write, article, check_growth, cpu_seconds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,11 +25,9 @@ from kb.errors import QueryError
 from kb.index import follow
 from kb.index.build import build
 from kb.logs.classify import is_error_line, is_usual, says_failure, warns
-from kb.logs.fingerprints import Fingerprints, words_of
 from kb.logs.prefix import process_of
 from kb.records import IssueRecord
 from kb.scan import Finding, Scan, Scanner, ScanReport
-from kb.text import clean
 
 CASES = Path(__file__).parent / "cases"
 HEALTHY = sorted((CASES / "healthy").glob("*.log"))
@@ -69,38 +67,6 @@ def test_no_alarm_in_a_healthy_log(scanner: Scanner, path: Path) -> None:
 @pytest.mark.parametrize("case", LOGS, ids=lambda case: case["name"])
 def test_a_log(scanner: Scanner, case: dict[str, list[object]]) -> None:
     assert seen(scanner.scan(["\n".join(map(str, case["log"])).encode()])) == case["found"]
-
-
-def test_most_error_lines_of_the_base_are_found_in_a_healthy_log(base: KnowledgeBase, scanner: Scanner) -> None:
-    """Each alone, with another rank: circumstances tell nothing here, so lines that many issues print are left out."""
-    printed: dict[str, set[str]] = {}
-    for record in base.records():
-        for line in record.errors:
-            if says_failure(line):
-                printed.setdefault(line, set()).add(record.issue)
-    around = (CASES / "healthy" / "megatron-pretrain.log").read_text("utf-8").splitlines()
-    found = wrong = 0
-    chosen = sorted(printed)[::9]
-    for line in chosen:
-        report = scanner.scan([encoded([*around[:15], f"[rank3]: {line}", *around[15:]])])
-        issues = {finding.issue for finding in report.findings}
-        found += bool(issues & printed[line])
-        wrong += bool(issues - printed[line])
-    assert found / len(chosen) > 0.8
-    assert wrong / len(chosen) < 0.02
-
-
-def test_questions_that_the_base_does_not_answer_raise_no_alarm(scanner: Scanner) -> None:
-    alarms, asked = [], 0
-    for name in ("development", "questions", "stock"):
-        for line in (CASES / f"{name}.jsonl").read_text("utf-8").splitlines():
-            question = json.loads(line)
-            if question["issue"] is None:
-                asked += 1
-                report = scanner.scan([encoded([*HEALTHY_LINES[40:70], question["query"], *HEALTHY_LINES[70:100]])])
-                alarms += [(question["id"], finding.issue) for finding in report.findings]
-    assert asked > 80
-    assert len(alarms) <= 3, alarms
 
 
 def test_a_warning_is_told_when_asked_for(scanner: Scanner) -> None:
@@ -316,16 +282,6 @@ HARD = [
 ]
 
 
-def test_every_fingerprint_matches_its_own_line(base: KnowledgeBase) -> None:
-    records = base.records()
-    fingerprints = Fingerprints(records)
-    assert len(list(fingerprints)) > 1000
-    for record in records[::10]:
-        for line in record.errors:
-            standing = fingerprints.matching(words_of(clean(line)))
-            assert not standing or record.issue in standing[0].issues | set().union(*(m.issues for m in standing))
-
-
 # --- what a log may be made of --------------------------------------------------------------------------------------
 
 
@@ -390,18 +346,24 @@ def test_memory_is_bounded(scanner: Scanner) -> None:
     assert _peak(scanner, (f"[rank{i}]: {DEQUE} {i:x}\n".encode() * 3 for i in range(4000))) < 16 << 20
 
 
-def test_sixty_megabytes(scanner: Scanner) -> None:
+def test_megabytes(scanner: Scanner) -> None:
     """A ratio, not seconds: a pattern looked for in each line is what one would write instead."""
     pattern = re.compile(rb"IndexError: pop from an empty|CUDA out of memory|NCCL WARN|Killed|Traceback")
-    start = time.process_time()
-    assert sum(pattern.search(line) is not None for chunk in _long_log(5) for line in chunk.split(b"\n"))
-    loop = time.process_time() - start
-    start = time.process_time()
-    report = scanner.scan(_long_log(60))
-    took = time.process_time() - start
-    assert report.size > 59 << 20
-    assert [f.issue for f in report.findings] == [DEQUE_ISSUE]
-    assert took / 12 < 5 * loop
+    log = list(_long_log(60 if THOROUGH else 5))
+    reports = []
+
+    def look() -> None:
+        assert sum(pattern.search(line) is not None for chunk in log for line in chunk.split(b"\n"))
+
+    ratios = []
+    for _ in range(5):
+        loop, took = cpu_seconds(look), cpu_seconds(lambda: reports.append(scanner.scan(log)))
+        ratios.append(took / loop)
+        if ratios[-1] < 5:
+            break
+    assert min(ratios) < 5
+    assert reports[0].size == sum(map(len, log))
+    assert [f.issue for f in reports[0].findings] == [DEQUE_ISSUE]
 
 
 @pytest.mark.parametrize(
@@ -419,14 +381,11 @@ def test_sixty_megabytes(scanner: Scanner) -> None:
     ids=lambda line: line[:12],
 )
 def test_time_is_linear(scanner: Scanner, line: str) -> None:
-    def seconds(lines: int) -> float:
-        start = time.process_time()
-        scanner.scan([encoded([line] * lines)])
-        return time.process_time() - start
+    def log(lines: int) -> Callable[[], object]:
+        data = encoded([line] * lines)
+        return lambda: scanner.scan([data])
 
-    few = 200_000 // len(line)
-    short = min(seconds(few) for _ in range(2))
-    assert min(seconds(4 * few) for _ in range(2)) < 8 * short + 0.1
+    check_growth(log, 40_000 // len(line))
 
 
 def test_a_flood_of_different_lines_costs_little_more_than_a_look_at_each(scanner: Scanner) -> None:
@@ -434,16 +393,8 @@ def test_a_flood_of_different_lines_costs_little_more_than_a_look_at_each(scanne
     names = (f"{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{chr(97 + i // 676)}shard" for i in range(3000))
     lines = [f"[rank0]: {DEQUE} while reading {name} of the queue" for name in names]
 
-    def seconds(work: Callable[[], object]) -> float:
-        taken = []
-        for _ in range(5):
-            start = time.process_time()
-            work()
-            taken.append(time.process_time() - start)
-        return min(taken)
-
-    look = seconds(lambda: [is_error_line(line) for line in lines])
-    assert seconds(lambda: scanner.scan([encoded(lines)])) < 5 * look + 0.02
+    look = min(cpu_seconds(lambda: [is_error_line(line) for line in lines]) for _ in range(5))
+    assert min(cpu_seconds(lambda: scanner.scan([encoded(lines)])) for _ in range(5)) < 5 * look + 0.02
 
 
 # --- the wording of lines -------------------------------------------------------------------------------------------

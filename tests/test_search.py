@@ -1,11 +1,11 @@
-"""Questions to the knowledge base of the repository's own articles: what must be found, what must not be answered."""
+"""Questions to the knowledge base of the frozen corpus: what is found, what is not, the form of answers."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import THOROUGH
+from conftest import CORPUS, check_growth
 
 from kb import KnowledgeBase, SearchResult
 from kb.base import MAX_K
@@ -21,20 +21,20 @@ from kb.encoders import Encoder, open_encoder
 from kb.errors import IndexMissing, QueryError
 from kb.search import ranking
 
-ROOT = Path(__file__).parent.parent
-ARTICLES = ROOT / "articles"
+CASES = Path(__file__).parent / "cases"
+CORPUS_SLUGS = {path.stem for path in CORPUS.glob("en/*.md")}
 
 
 def _load(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (ROOT / "tests" / "cases" / name).read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in (CASES / name).read_text("utf-8").splitlines()]
 
 
-EACH = 1 if THOROUGH else 2  # of the files from the wild every second question is asked by default
-QUESTIONS = _load("questions.jsonl")
-DEVELOPMENT = _load("development.jsonl")
-WILD = _load("wild.jsonl")[::EACH]
-STOCK = _load("stock.jsonl")[::EACH]
-BY_ID = {question["id"]: question for question in QUESTIONS + DEVELOPMENT + WILD + STOCK if "query" in question}
+QUESTIONS = [
+    question
+    for question in _load("questions.jsonl") + _load("development.jsonl")
+    if question["issue"] is None or question["issue"].partition("#")[0] in CORPUS_SLUGS
+]
+BY_ID = {question["id"]: question for question in QUESTIONS}
 
 
 @pytest.fixture(scope="module")
@@ -50,38 +50,11 @@ def known(base: KnowledgeBase) -> set[str]:
 
 @pytest.fixture(scope="module")
 def answers(base: KnowledgeBase) -> dict[str, SearchResult]:
-    """Every question of tests/cases, asked once."""
+    """Every question that the corpus answers, and those that nothing answers, asked once."""
     return {name: base.search(question["query"], 10) for name, question in BY_ID.items()}
 
 
-def _place(question: dict[str, Any], result: SearchResult) -> float:
-    right = {question["issue"], *question.get("also", [])}
-    return next((hit.rank for hit in result.hits if hit.issue in right), math.inf)
-
-
 # --- what must be found ---------------------------------------------------------------------------------------------
-
-# Measured over these files, with the 195 issues of the 191 articles: lines 0.99 first and all answered, traces 0.97 and
-# 0.95, keywords 0.98 and 0.98, mixed 0.98 and 0.98, descriptions 0.94 and 0.91.
-FLOORS = {  # kind: first, within three, answered
-    "line": (0.96, 0.98, 0.96),
-    "trace": (0.94, 0.96, 0.91),
-    "keywords": (0.95, 0.98, 0.95),
-    "mixed": (0.95, 0.98, 0.95),
-    "description": (0.91, 0.97, 0.88),
-}
-
-
-@pytest.mark.parametrize("kind", FLOORS)
-def test_recall(kind: str, answers: dict[str, SearchResult], known: set[str]) -> None:
-    asked = [question for question in BY_ID.values() if question["kind"] == kind and question["issue"] in known]
-    places = {question["id"]: _place(question, answers[question["id"]]) for question in asked}
-    misses = {name: place for name, place in places.items() if place > 1}
-    first, third, answered = FLOORS[kind]
-    assert asked
-    assert sum(place == 1 for place in places.values()) / len(asked) >= first, misses
-    assert sum(place <= 3 for place in places.values()) / len(asked) >= third, misses
-    assert sum(answers[question["id"]].answered for question in asked) / len(asked) >= answered
 
 
 @pytest.mark.parametrize(
@@ -165,20 +138,6 @@ def test_forty_lines_of_frames_do_not_hide_the_last(dress: str, base: KnowledgeB
 
 
 @pytest.mark.parametrize(
-    ("file", "ceiling"),
-    [(QUESTIONS, 0.16), (DEVELOPMENT, 0.06), (WILD, 0.2), (STOCK, 0.2)],
-    ids=["questions", "development", "wild", "stock"],
-)
-def test_questions_about_something_else(
-    file: list[dict[str, Any]], ceiling: float, answers: dict[str, SearchResult]
-) -> None:
-    asked = [question["id"] for question in file if question.get("kind") in ("far", "near", "generic")]
-    wrong = [name for name in asked if answers[name].answered]
-    assert len(asked) >= 25
-    assert len(wrong) / len(asked) <= ceiling, wrong
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "qzxv wvjq xkcdq",
@@ -201,15 +160,6 @@ def test_no_signal_no_answer(text: str, base: KnowledgeBase) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["7", "loss", "CUDA", "训练", "OOM", "GPU", "error", "报错", "python", "loss 训练", "1 2 3"]
-)
-def test_a_word_that_stands_everywhere_is_no_question(text: str, base: KnowledgeBase) -> None:
-    result = base.search(text)
-    assert not result.answered
-    assert result.hits  # the nearest are listed
-
-
-@pytest.mark.parametrize(
     ("text", "issue"),
     [
         ("pop from an empty deque", "ms-swift-ovis2-grpo#2"),
@@ -223,17 +173,6 @@ def test_a_short_question_that_tells_is_answered(text: str, issue: str, base: Kn
     result = base.search(text)
     assert result.hits[0].issue == issue
     assert result.answered
-
-
-@pytest.mark.parametrize(
-    ("text", "word"),
-    [("CUDA out of memory", "memory"), ("nccl timeout", "NCCL")],
-)
-def test_what_many_issues_print_is_not_answered_by_one_of_them(text: str, word: str, base: KnowledgeBase) -> None:
-    """Ten remedies for one line: which, only the circumstances tell. All of the nearest are about it."""
-    result = base.search(text, k=3)
-    assert result.hits[0].confidence < 0.6
-    assert all(word in "\n".join(hit.record.errors) for hit in result.hits)
 
 
 class _Broken:
@@ -290,7 +229,7 @@ def _check_form(result: SearchResult) -> None:
 
 
 def test_every_answer_has_the_form_it_promises(answers: dict[str, SearchResult]) -> None:
-    assert len(answers) > 250
+    assert len(answers) > 100
     for result in answers.values():
         _check_form(result)
 
@@ -331,11 +270,11 @@ def test_the_public_form_survives_json(answers: dict[str, SearchResult]) -> None
 
 
 def test_a_hit_says_where_it_stands(answers: dict[str, SearchResult]) -> None:
-    hits = {hit.record.id: hit.as_dict("articles", "bundled") for result in answers.values() for hit in result.hits}
+    hits = {hit.record.id: hit.as_dict("corpus", "bundled") for result in answers.values() for hit in result.hits}
     assert len(hits) > 9
     for name, hit in hits.items():
         first, last = hit["lines"]
-        lines = (ROOT / hit["path"]).read_text("utf-8").splitlines()
+        lines = (CORPUS.parent / hit["path"]).read_text("utf-8").splitlines()
         assert 1 <= first <= last <= len(lines), name
         assert hit["title"] in "\n".join(lines[first - 1 : last]), name
 
@@ -444,12 +383,13 @@ def test_a_question_without_a_word(text: str, base: KnowledgeBase) -> None:
         base.search(text)
 
 
-@pytest.mark.parametrize("size", [1 << 16, 1 << 20], ids=["64KiB", "1MB"])
 @pytest.mark.parametrize("unit", ["的", "a", "a ", "error\n", "0x7f ", "显存不足", "w1 w2 w3 w4 "])
-def test_a_long_question_is_answered_in_time(unit: str, size: int, base: KnowledgeBase) -> None:
-    result = base.search(unit * (size // len(unit)) + "\nIndexError: pop from an empty deque")
-    assert result.took_ms < 3000  # two workers share two cores; a second at most alone
-    _check_form(result)
+def test_time_grows_with_a_long_question(unit: str, base: KnowledgeBase) -> None:
+    def ask(size: int) -> Callable[[], object]:
+        text = unit * (size // len(unit)) + "\nIndexError: pop from an empty deque"
+        return lambda: _check_form(base.search(text))
+
+    check_growth(ask, 1 << 15)
 
 
 def test_two_thousand_different_words(base: KnowledgeBase) -> None:

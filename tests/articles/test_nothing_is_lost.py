@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
-from conftest import examples
+from conftest import check_growth, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -183,16 +182,8 @@ GROWERS: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("name", GROWERS)
 def test_time_grows_with_the_text(name: str) -> None:
-    """Twice the text takes at most 2.6 times as long (best of three; below 20 ms the clock is noise)."""
-
-    def took(size: int) -> float:
+    def article(size: int) -> Callable[[], object]:
         data = ("# Title\n\n## Symptom\n\nFails.\n\n" + GROWERS[name](size)).encode()
-        best = 9.0
-        for _ in range(3):
-            start = time.process_time()
-            parse(data, path="a.md")
-            best = min(best, time.process_time() - start)
-        return best
+        return lambda: parse(data, path="a.md")
 
-    small, large = took(2_000), took(4_000)
-    assert large < max(0.02, 2.6 * small)
+    check_growth(article, 500)

@@ -1,0 +1,29 @@
+"""The shipped articles themselves: nothing for a reviewer to send back, and each issue whole."""
+
+from __future__ import annotations
+
+from conftest import SHIPPED, THOROUGH
+
+from kb.articles.folder import read_articles
+from kb.review.lint import review
+from kb.scraped import parse
+
+
+def test_nothing_is_wrong_with_our_own_articles() -> None:
+    assert review(SHIPPED) == []
+
+
+def test_our_own_articles_are_whole() -> None:
+    """Read in the project's own form: each issue with all that an answer shows, nothing in an unread place."""
+    for path, data in list(read_articles(SHIPPED))[:: 1 if THOROUGH else 4]:
+        assert isinstance(data, bytes)
+        article = parse(data, path=path)
+        assert {remark.kind for remark in article.remarks} <= {"background", "confusable"}, path
+        assert article.title not in [record.title for record in article.records], path
+        for record in article.records:
+            assert record.symptom, path
+            assert record.fix, path
+            assert record.project, path
+            assert record.tags, path
+            assert record.sources, path
+            assert (record.lang, path.split("/")[0]) in (("en", "en"), ("zh", "zh"))
