@@ -1,4 +1,4 @@
-"""kb.logs.classify: the kind of a line, as a table in cases/logs/lines.jsonl; a lone line reads like one in a log; time."""
+"""kb.logs.classify: the kind of a line, as a table of cases; a lone line reads like one in a log; time."""
 
 from __future__ import annotations
 

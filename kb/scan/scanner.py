@@ -49,17 +49,6 @@ _TO_ONES = str.maketrans("023456789", "1" * 9)
 Codes = frozenset[tuple[str, str]]
 
 
-class Searchable(Protocol):
-    """What scanning needs of a `KnowledgeBase`. That class offers `scan` itself, so it is not imported here."""
-
-    @property
-    def snapshot(self) -> str: ...
-
-    def records(self) -> Sequence[IssueRecord]: ...
-
-    def search(self, query: str, k: int = ..., /) -> SearchResult: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One known issue in a log."""
