@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_K", "Catalogue", "KnowledgeBase"]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Catalogue:
     """All issues of one snapshot of the index."""
 

@@ -11,7 +11,6 @@ else's program can use it.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -143,7 +142,12 @@ def fix_lines(record: IssueRecord, most: int = MAX_FIX_LINES) -> list[str]:
 
 def show_line(record: IssueRecord) -> str:
     """The command that prints the issue as a whole. The id is quoted: it comes from a file name."""
-    return f"kb show {shlex.quote(record.issue)}   {LABELS[record.lang]['more']}"
+    issue = f"'{record.issue}'"
+    if "'" in record.issue:
+        import shlex
+
+        issue = shlex.quote(record.issue)
+    return f"kb show {issue}   {LABELS[record.lang]['more']}"
 
 
 def searched_line(lang: Lang, *, size: int, where: str) -> str:

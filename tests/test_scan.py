@@ -25,7 +25,7 @@ from kb.errors import QueryError
 from kb.index import follow
 from kb.index.build import build
 from kb.logs.classify import is_error_line, is_usual, says_failure, warns
-from kb.logs.prefix import process_of
+from kb.logs.levels import process_of
 from kb.records import IssueRecord
 from kb.scan import Finding, Scan, Scanner, ScanReport
 

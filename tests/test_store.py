@@ -22,12 +22,13 @@ from kb.base import KnowledgeBase
 from kb.errors import IndexCorrupt, IndexMissing
 from kb.index import faiss as store_faiss
 from kb.index import snapshot
+from kb.index.batch import Batch
 from kb.index.bm25 import K1, B, Bag, bag, postings_of
 from kb.index.build import build
 from kb.index.faiss import FaissStore
 from kb.index.header import Header, Vocabulary
 from kb.index.passages import View
-from kb.index.store import Batch, Store, Views, rank
+from kb.index.store import Store, Views, rank
 from kb.records import IssueRecord, Lang, Ranking, Source
 from kb.search.searcher import Searcher
 from kb.search.terms import TermInformation

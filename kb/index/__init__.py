@@ -7,7 +7,8 @@ term weights; what they are worth is decided in `kb.search`.
     passages   which texts of a record are encoded and indexed
     bm25       term weights
     snapshot   commits files to a folder in one step; lock, manifest, checksums
-    store      the seam: what a store must do; Batch, Views
+    store      the seam: what a store must do
+    batch      what a build hands to a store
     header     what of an index is read at once: rows, terms
     faiss      the store in a folder: vectors searched by FAISS, terms by postings
     encoded    which encoder made an index, and is it this one?

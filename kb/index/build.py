@@ -26,11 +26,12 @@ from kb.encoders import Encoder, open_encoder, surprisal
 from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
 from kb.index import faiss as store_faiss
 from kb.index import snapshot
+from kb.index.batch import Batch
 from kb.index.bm25 import Bag, bag, postings_of
 from kb.index.encoded import identity
 from kb.index.locate import READS_ARTICLES
 from kb.index.passages import lexical_text, views
-from kb.index.store import Batch, Views
+from kb.index.store import Views
 from kb.records import Article, IssueRecord
 from kb.scraped import parse
 from kb.text import Segmenter, clean, dictionary_for, tokenise

@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from kb.index import snapshot
 from kb.index.bm25 import Bag, Postings
 from kb.index.header import LANGS, Columns, Header, Vocabulary
 from kb.index.passages import View
-from kb.index.store import Batch, Views, rank
+from kb.index.store import Views, rank
 from kb.records import IssueRecord, Ranking
 from kb.text import HAN
+
+if TYPE_CHECKING:
+    from kb.index.batch import Batch
 
 __all__ = ["FaissStore", "publish"]
 

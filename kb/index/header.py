@@ -1,5 +1,8 @@
 """What of an index is read whole when it is opened: what each row is, and which terms there are.
 
+The classes here never change after they were made; they are plain dataclasses because a frozen one costs every start
+half a millisecond more.
+
 A row is one record: an issue in one language. Everything larger (vectors, term weights, records) is asked of the store
 by row numbers; see `kb.index.store`.
 """
@@ -24,7 +27,7 @@ LANGS: tuple[Lang, ...] = ("en", "zh")
 """a language's position here is its number in `Columns.lang`"""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Columns:
     """What each row is."""
 
@@ -69,7 +72,7 @@ class Columns:
         return int(same[0]) if len(same) else row
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Vocabulary:
     """The terms of the records, sorted by code point, so that bisection finds a term without a dictionary."""
 
@@ -99,7 +102,7 @@ class Vocabulary:
         return term_weights(clean(text), self._segmenter) if text else {}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Header:
     """An index as far as it is read at once."""
 

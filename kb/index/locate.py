@@ -18,7 +18,6 @@ from pathlib import Path
 
 import kb
 from kb.errors import IndexMissing
-from kb.index import trust
 from kb.index.snapshot import MANIFEST, write
 
 __all__ = [
@@ -80,6 +79,8 @@ def locate(index: str | Path | None = None, start: Path | None = None) -> Locati
 def undecided(start: Path | None = None) -> Path | None:
     """The nearest folder at or above `start` with a base of the user's own that they have not decided about yet; None
     when a trusted base comes first, or there is none."""
+    from kb.index import trust
+
     for folder, _, _ in _bases(start):
         if not _is_bundled(folder / "articles") and not trust.why_not_ours(folder):
             decided = trust.decision(folder)
@@ -182,6 +183,8 @@ def _may_answer(folder: Path) -> bool:
         return True
     if not _is_ours(folder):
         return False
+    from kb.index import trust
+
     decided = trust.decision(folder)
     if decided is None and not _same_as_bundled(folder):
         _warn(
@@ -192,6 +195,8 @@ def _may_answer(folder: Path) -> bool:
 
 
 def _is_ours(folder: Path) -> bool:
+    from kb.index import trust  # late: with --index, KB_INDEX or no base around it is not needed
+
     theirs = trust.why_not_ours(folder)
     if theirs:
         _warn("%s belongs to somebody else and is not used; --index or --articles uses it", theirs)

@@ -1,4 +1,4 @@
-"""The seam between the index and what keeps it: what is published, and what a store must be able to answer.
+"""The seam between the index and what keeps it: what a store must be able to answer.
 
 `FaissStore` (kb.index.faiss) keeps an index in a folder. Another engine implements `Store`: candidates by vector and by
 terms, vectors and term weights of named rows, records, and a header. Everything about ranking lives above, in
@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from kb.arrays import Array
-from kb.index.bm25 import Postings
 from kb.index.header import Header
 from kb.records import IssueRecord, Ranking
 
-__all__ = ["Batch", "Store", "Views", "rank"]
+__all__ = ["Store", "Views", "rank"]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Views:
     """Vectors of records; a record has several, one for each text by which it can be found (`kb.index.passages`)."""
 
@@ -31,23 +30,6 @@ class Views:
     """(n,) int32: the record that each belongs to, ascending"""
     kinds: Array
     """(n,) int32: a `kb.index.passages.View`"""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A whole index in memory: what a build made and a store publishes. Row i is `records[i]`."""
-
-    records: Sequence[IssueRecord]
-    postings: Postings
-    views: Views
-    surprisal: Array
-    """(terms of the postings,) float32: how rare each is in technical text, -ln p"""
-    han: dict[str, float]
-    """Chinese terms -> log probability, by which questions are segmented as the records were"""
-    articles: Sequence[tuple[str, str, int]]
-    """path, sha256 of the article's bytes, number of records; sorted by path"""
-    manifest: dict[str, Any]
-    """what else a reader has to know: encoder, versions"""
 
 
 class Store(Protocol):

@@ -4,9 +4,9 @@ In: a line, a pasted text, the sentences of a page, or the bytes of a log. Out: 
 lines, or the fingerprints that match a line. Everything works on text alone, in time linear in it.
 
     classify      the kind of a line: failure, warning, frame, progress ...; the only place that decides this
-    levels        the part of it that needs a log: levels, programs that go on, words of suspicion
-    prefix        rank, worker, time and level in front of a message: taken off, and which process they name
-    variables     the parts of a line that differ between two runs: masked, or cut out
+    levels        the part of it that needs a log: levels, processes, programs that go on, words of suspicion
+    prefix        rank, worker, time and level in front of a message: taken off
+    variables     the parts of a line that differ between two runs: masked
     codes         exit codes, signals and Xid numbers that a text names, and whether two texts contradict
     read          a pasted question or log -> `Query`: signatures, prose, context
     errors        the error lines that a page quotes, in a fence or inside a sentence

@@ -26,7 +26,7 @@ import numpy as np
 
 from kb.encoders import rarity, surprisal
 from kb.logs.prefix import strip_prefix
-from kb.logs.variables import GAP, forms
+from kb.logs.variables import HASH, PATH
 from kb.records import IssueRecord
 from kb.text import HAN, STOP_WORDS, clean
 
@@ -40,6 +40,17 @@ TRIVIAL_WEIGHT = 0.05  # of a digit, a single letter, a stop word, the name of a
 _MAX_STARTS = 8  # the first run of a fingerprint may occur in a line more than once
 
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_]")
+
+
+_GAP = "\0"  # stands for a variable part in a form of a line
+_PLACEHOLDER = re.compile(r"\.{3}|…|<[^<>\n]{1,40}>|\{\}|\*|%[sd]|\b(?:[NXYZ]|[Xx]{2,4})\b")
+_NUMBER = re.compile(
+    r"(?<![A-Za-z0-9])[0-9]+(?:[.,:][0-9]+)*(?![A-Za-z0-9])(?: ?(?:[KMGT]i?B|bytes|ms|s|seconds|milliseconds|%)\b)?"
+)
+_QUOTED = re.compile(r"(?<!\w)(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`)(?!\w)")
+_OWN_NAME = re.compile(r"(?<![\w.])\w*[0-9][\w.]*|(?<![\w.])\w+(?:\.\w+){2,}")
+_SENTENCE_END = re.compile(r"[.!?;。！？；](?=\s|$)|\s\([^()]{1,200}\)$")
+_EXCEPTION_HEAD = re.compile(r"(?:\w{1,60}\.){0,9}(\w{0,60}[A-Z]\w{0,60}): ?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +160,29 @@ def _matching(by_anchor: Mapping[str, list[Fingerprint]], words: str) -> Iterato
 
 def _runs_of(line: str) -> Iterator[tuple[str, ...]]:
     """The runs of words of each fingerprint of the line, the strictest fingerprint first."""
-    for form in forms(line):
-        yield tuple(run for part in form.split(GAP) if (run := words_of(part)).strip())
+    for form in _forms(line):
+        yield tuple(run for part in form.split(_GAP) if (run := words_of(part)).strip())
+
+
+def _forms(line: str) -> Iterator[str]:
+    """The line with _GAP for its variable parts, the strictest form first. The first form has no placeholders, paths
+    and hashes; the second also no free-standing numbers with their units; the others also no quoted text and no names
+    with a digit or dots in them. Those others exist for the whole line and for its first sentence, because what
+    follows is often advice that changes between versions, and with and without the name of the exception that the line
+    opens with (its module is always cut)."""
+    for pattern in (_PLACEHOLDER, PATH, HASH):
+        line = pattern.sub(_GAP, line)
+    yield line
+    line = _NUMBER.sub(_GAP, line)
+    yield line
+    first = _SENTENCE_END.split(line, maxsplit=1)[0]
+    for part in dict.fromkeys((line, first)):
+        part = _QUOTED.sub(_GAP, part)
+        head = _EXCEPTION_HEAD.match(part)
+        tail = _OWN_NAME.sub(_GAP, part[head.end() :] if head else part)
+        yield f"{head[1]}: {tail}" if head else tail
+        if head:
+            yield tail
 
 
 def _word_weights(words: Iterable[str], records: Sequence[IssueRecord]) -> dict[str, float]:

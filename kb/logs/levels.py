@@ -1,4 +1,5 @@
-"""What only a log shows about a line: its level, whether the program goes on, and words that raise suspicion.
+"""What only a log shows about a line: its level, the process that wrote it, whether the program goes on, and words that
+raise suspicion.
 
 `kb.logs.classify` asks for these when it reads a log, and not for a line that a person picked.
 """
@@ -10,7 +11,7 @@ from typing import Literal
 
 from kb.logs.prefix import HEAD_CHARS
 
-__all__ = ["Level", "is_suspect", "level_of", "mild_kind"]
+__all__ = ["Level", "is_suspect", "level_of", "mild_kind", "process_of"]
 
 Level = Literal["error", "warning", "below"]
 
@@ -53,6 +54,11 @@ _CHANGE = re.compile(
 _PULL_REQUEST = re.compile(r"\(#\d{1,6}\)\s?$")
 # What Python's logging puts before a message, and a parent process before what its child printed.
 _LOGGED, _CHILD_PRINTED = re.compile(r"(?:INFO|DEBUG):[\w.-]{1,60}:"), "stderr: "
+_PROCESS = re.compile(
+    r"\[(?:rank|Rank|RANK|default) ?\d{1,5}\]|\b(?:worker|rank|Rank|RankID|node)[-_=: ]{0,2}\d{1,5}\b"
+    r"|\([\w.-]{1,40} pid=\d{1,9}"
+    r"|\[\d{1,5},\d{1,5}\]<std|^\s?\[?\d{1,5}\]?: |\bip=[\d.]{7,15}|^[\w-]{1,40}\d:\d{2,8}:\d{2,8} \[\d{1,3}\]"
+)
 
 
 def mild_kind(line: str, bare: str, level: Level | None) -> Literal["warning", "healthy"] | None:
@@ -89,3 +95,8 @@ def level_of(line: str) -> Level | None:
 def is_suspect(lower: str) -> bool:
     """Does the line, in lower case, hold a word of failure in any form?"""
     return any(word in lower for word in _SUSPICIOUS) or _SUSPICIOUS_WORDS.search(lower) is not None
+
+
+def process_of(line: str) -> str:
+    """The rank, worker or process that wrote the line, as its prefix names it; empty when it names none."""
+    return " ".join(_PROCESS.findall(line[:HEAD_CHARS]))

@@ -1,14 +1,13 @@
 """What stands in front of a message in a line of a log: rank, worker, time, level and place in the source.
 
-Launchers and loggers put these there, and they differ between machines and runs. `strip_prefix` takes them off;
-`process_of` reads which process they name.
+Launchers and loggers put these there, and they differ between machines and runs.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["HEAD_CHARS", "process_of", "strip_prefix"]
+__all__ = ["HEAD_CHARS", "strip_prefix"]
 
 HEAD_CHARS = 200  # of a line: prefixes stand in these
 _MAX_PREFIXES = 6
@@ -30,11 +29,6 @@ _PREFIX = re.compile(
     r"|(?:>>|[|+])(?=\s)"  # the bars of an exception group, a shell's trace
     r")[ \t]?"  # one space: what is indented behind it stays indented
 )
-_PROCESS = re.compile(
-    r"\[(?:rank|Rank|RANK|default) ?\d{1,5}\]|\b(?:worker|rank|Rank|RankID|node)[-_=: ]{0,2}\d{1,5}\b"
-    r"|\([\w.-]{1,40} pid=\d{1,9}"
-    r"|\[\d{1,5},\d{1,5}\]<std|^\s?\[?\d{1,5}\]?: |\bip=[\d.]{7,15}|^[\w-]{1,40}\d:\d{2,8}:\d{2,8} \[\d{1,3}\]"
-)
 
 
 def strip_prefix(line: str) -> str:
@@ -46,8 +40,3 @@ def strip_prefix(line: str) -> str:
             break
         at = found.end()
     return line[at:]
-
-
-def process_of(line: str) -> str:
-    """The rank, worker or process that wrote the line, as its prefix names it; empty when it names none."""
-    return " ".join(_PROCESS.findall(line[:HEAD_CHARS]))

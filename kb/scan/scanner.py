@@ -21,8 +21,8 @@ from kb.errors import QueryError
 from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import codes, contradicts
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
+from kb.logs.levels import process_of
 from kb.logs.lines import HALF_LINE, Lines, clip, excerpt, informative_part, text_of
-from kb.logs.prefix import process_of
 from kb.records import IssueRecord, Lang
 from kb.scan.prefilter import Prefilter
 from kb.search.searcher import Searcher

@@ -30,7 +30,7 @@ _CONTRADICTED = 0.5  # what is left of every feature when the issue prints anoth
 _MAX_TERMS = 400  # of a long log, the most informative
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Printed:
     """The error lines of a record."""
 
@@ -39,7 +39,7 @@ class Printed:
     codes: frozenset[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Candidates:
     """Issues, in no order."""
 

@@ -60,7 +60,7 @@ FAR_IN_WORDS = 6.0
 """the same for the margin between two BM25 sums"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Fit:
     """What was learned for one kind of question."""
 
