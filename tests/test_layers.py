@@ -507,7 +507,7 @@ PATTERNS = dict(_patterns())
 
 def test_patterns_are_found() -> None:
     assert len(PATTERNS) > 50
-    assert {"kb.logs.prefix._PREFIX", "kb.text.tokens._TOKEN", "kb.logs.variables.PATH"} <= PATTERNS.keys()
+    assert {"kb.logs.prefix._PREFIX", "kb.text.tokens._TOKEN", "kb.logs.codes._XID"} <= PATTERNS.keys()
 
 
 # Asked only what a line begins with: to look for them all along a text would be quadratic, and nobody does.

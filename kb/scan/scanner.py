@@ -113,19 +113,21 @@ class Scanner:
 
     def __init__(self, searcher: Searcher, *, project: str | None = None) -> None:
         """`project`: only issues of this project or tag."""
-        self.searcher = searcher
+        self.searcher: Searcher = searcher
         self.translations: dict[str, dict[str, IssueRecord]] = {}
         for record in searcher.records():
             self.translations.setdefault(record.issue, {})[record.lang] = record
         self.wanted: set[str] = {
             issue for issue, records in self.translations.items() if project is None or _is_about(records, project)
         }
-        self.fingerprints = Fingerprints([r for records in self.translations.values() for r in records.values()])
+        self.fingerprints: Fingerprints = Fingerprints(
+            [r for records in self.translations.values() for r in records.values()]
+        )
         self.codes: dict[str, Codes] = {
             issue: codes("\n".join(line for record in records.values() for line in record.errors))
             for issue, records in self.translations.items()
         }
-        self.prefilter = Prefilter(f for f in self.fingerprints if f.weight >= AROUND)
+        self.prefilter: Prefilter = Prefilter(f for f in self.fingerprints if f.weight >= AROUND)
 
     def scan(self, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False) -> ScanReport:
         one = Scan(self, lang=lang, warnings=warnings)

@@ -33,7 +33,9 @@ class Searcher:
     def __init__(self, store: Store, encoder: Encoder, *, base: str = "") -> None:
         """`base`: how answers name the base. Raises IndexMismatch when `encoder` is not the one that made the index."""
         require_same(store, encoder)
-        self.store, self.encoder, self.base = store, encoder, base
+        self.store: Store = store
+        self.encoder: Encoder = encoder
+        self.base: str = base
         header = store.header
         self.snapshot: str = header.snapshot
         self._information = TermInformation(header.vocabulary, header.columns.size)
