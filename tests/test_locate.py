@@ -25,8 +25,9 @@ from kb.errors import EncoderUnavailable, IndexBusy, IndexMissing
 from kb.hooks.guard import Guard, pinned
 from kb.index import cache, locate, snapshot, trust
 from kb.index.build import build
-from kb.index.locate import STAMP, cache_folder, is_fresh, own_articles, stamp, undecided
+from kb.index.locate import STAMP, is_fresh, own_articles, stamp, undecided
 from kb.index.locate import locate as find
+from kb.index.user import cache_folder, config_folder
 
 ROOT = Path(__file__).parent.parent
 
@@ -508,7 +509,7 @@ def test_articles_equal_to_the_bundled_ones_need_no_trust(
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"x": 1}', b"\xff", b"[" * 100_000])
 def test_damaged_decisions_mean_that_one_is_asked_again(tmp_path: Path, content: bytes) -> None:
     project = base_in(tmp_path / "project", "mine")
-    (trust.config_folder() / "trust.json").write_bytes(content)
+    (config_folder() / "trust.json").write_bytes(content)
     assert trust.decision(project) is None
     trust.remember(project, True)
     assert trust.decision(project) is True

@@ -13,6 +13,7 @@ term weights; what they are worth is decided in `kb.search`.
     faiss      the store in a folder: vectors searched by FAISS, terms by postings
     encoded    which encoder made an index, and is it this one?
     locate     which base is meant here; trust: may it answer?
+    user       the user's cache and settings folders
     cache      indexes of articles that have none of their own
     follow     a reader moves to the newest snapshot
     fsck       checks an index, repairs nothing

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,11 @@ from pathlib import Path
 import kb
 from kb.errors import IndexMissing
 from kb.index.snapshot import MANIFEST, write
+from kb.index.user import cache_folder
 
 __all__ = [
     "Location",
     "bundled_articles",
-    "cache_folder",
     "is_fresh",
     "locate",
     "mark",
@@ -114,17 +113,6 @@ def bundled_articles() -> Path:
     raise IndexMissing(
         "this installation carries no articles", path=package, hint="name an index: kb search --index DIR"
     )
-
-
-def cache_folder() -> Path:
-    """Where the user's caches lie on this system, for kb."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = str(Path.home() / "Library" / "Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "kb-issues"
 
 
 def stamp(articles: Path, *, program: bool = False) -> str:

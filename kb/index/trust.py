@@ -21,8 +21,9 @@ from pathlib import Path
 
 from kb.errors import IndexWriteFailed
 from kb.index.snapshot import MANIFEST, write
+from kb.index.user import config_folder
 
-__all__ = ["config_folder", "decision", "remember", "why_not_ours"]
+__all__ = ["decision", "remember", "why_not_ours"]
 
 _MAX_BYTES = 1 << 20
 
@@ -67,17 +68,6 @@ def remember(base: Path, trusted: bool | None) -> None:
         write(path, json.dumps(decisions, ensure_ascii=False, indent=1, sort_keys=True).encode("utf-8", "replace"))
     except OSError as error:
         raise IndexWriteFailed(f"the decision cannot be kept ({error.strerror or error})", path=path) from None
-
-
-def config_folder() -> Path:
-    """Where this system keeps a user's settings, for kb."""
-    if sys.platform == "win32":
-        home = os.environ.get("APPDATA") or str(Path.home() / "AppData" / "Roaming")
-    elif sys.platform == "darwin":
-        home = str(Path.home() / "Library" / "Application Support")
-    else:
-        home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return Path(home) / "kb-issues"
 
 
 def _file() -> Path:

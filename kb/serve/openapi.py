@@ -79,7 +79,7 @@ class Answer(_Shape):
 class Translation(IssueRecord):
     """One issue in one language."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     tree: OptionalTree = None
 
 
