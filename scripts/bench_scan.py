@@ -1,4 +1,4 @@
-"""Here is a folder of logs; give me what kb scan finds in them, and how fast it reads beside what one would write.
+"""What kb scan finds in a folder of logs, and how fast it reads beside what one would write.
 
     python scripts/bench_scan.py tests/cases/healthy       # nothing of ours occurs in these: every find is an alarm
     python scripts/bench_scan.py /var/log --megabytes 50

@@ -96,9 +96,9 @@ def together(asks: list[Callable[[int], None]], seconds: float) -> list[float]:
 
 def say(name: str, times: list[float], rate: float | None, base: float | None = None) -> None:
     quantiles = statistics.quantiles(times, n=100)
-    told = f"{name:<34} p50 {quantiles[49] * 1000:7.2f} ms   p99 {quantiles[98] * 1000:7.2f} ms"
-    told += f"   {rate:7.0f}/s" if rate else ""
-    print(told + (f"   ({quantiles[49] / base:.2f} times the search alone)" if base else ""))
+    line = f"{name:<34} p50 {quantiles[49] * 1000:7.2f} ms   p99 {quantiles[98] * 1000:7.2f} ms"
+    line += f"   {rate:7.0f}/s" if rate else ""
+    print(line + (f"   ({quantiles[49] / base:.2f} times the search alone)" if base else ""))
 
 
 def main() -> None:

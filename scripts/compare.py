@@ -1,4 +1,4 @@
-"""Here are questions whose answers are known; print how kb, its halves alone and others find them in the same base.
+"""Compares kb, its halves alone and other methods on questions with known answers, over the same base.
 
     python scripts/compare.py [QUESTIONS ...] [--articles articles] [--minilm FOLDER] [--write]
 
@@ -69,7 +69,7 @@ TEXT = {
         "answer, {right:.1%} rightly, and {wrong:.1%} of those that have none. Calibration error of the first hit: "
         "{error:.3f}.",
         "across": "Across languages: only the articles of one language are indexed",
-        "parts": "What each part earns, cross-validated: the same without it",
+        "parts": "What each feature earns, cross-validated: the same without it",
         "methods": "recall@1 of each method by language and kind",
         "kb": "kb: confidence against truth, and recall",
     },

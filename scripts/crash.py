@@ -150,14 +150,14 @@ class Harness:
         strace = ["strace", "-f", "-o", str(log), "-e", f"trace={TRACED}"]
         strace += ["-e", f"inject={case.call}:{how}:when={case.number}"]
         done = subprocess.run([*strace, *self.arguments(index)], capture_output=True, text=True)
-        told = log.read_text(errors="replace")
+        trace = log.read_text(errors="replace")
         log.unlink()
         wrong: list[str] = []
         if case.fault == "KILL":
-            if "killed by SIGKILL" not in told:
+            if "killed by SIGKILL" not in trace:
                 wrong.append("was not killed")
         else:
-            injected = [rest for _, rest in CALL.findall(told) if "(INJECTED)" in rest]
+            injected = [rest for _, rest in CALL.findall(trace) if "(INJECTED)" in rest]
             if not injected:
                 wrong.append("the fault did not happen")
             on_terminal = bool(injected) and injected[0].startswith(("1,", "2,"))

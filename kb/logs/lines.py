@@ -2,7 +2,7 @@
 
 `Lines` takes the bytes in pieces of any size and returns blocks of whole lines. A line ends with a line feed; a
 carriage return inside a line stays, because the text in front of it was shown on a screen before it was overwritten.
-UTF-8 and GB 18030 are told apart line by line, UTF-16 by its byte order mark. The functions below cut a long line to
+UTF-8 and GB 18030 are recognised line by line, UTF-16 by its byte order mark. The functions below cut a long line to
 the parts that are read and shown.
 """
 

@@ -300,17 +300,17 @@ class Scan:
         if not fingerprints or fingerprints[0][0].weight < AROUND:
             return None
         fingerprint, printing = fingerprints[0]
-        telling = informative_part(text, fingerprint)
-        if not says_failure(telling) and not (self._warnings and warns(telling)):
+        part = informative_part(text, fingerprint)
+        if not says_failure(part) and not (self._warnings and warns(part)):
             return None
         issues = frozenset().union(*(issues for _, issues in fingerprints))
         tally = self._tallies.get((fingerprint, issues))
         if tally is None:
             tally = self._tallies[fingerprint, issues] = _Tally(fingerprint, issues, number, excerpt(text, fingerprint))
-            if len(printing) == 1 and fingerprint.weight >= ALONE and not is_launcher_line(telling):
+            if len(printing) == 1 and fingerprint.weight >= ALONE and not is_launcher_line(part):
                 # The words of the fingerprint by themselves, too: in a long line other words drown them.
                 start, end = fingerprint.span_in(text)
-                _ = self._decide(tally, telling, SURE) or self._decide(tally, text[start:end], SURE)
+                _ = self._decide(tally, part, SURE) or self._decide(tally, text[start:end], SURE)
         return tally
 
     def _agreeing(self, fingerprint: Fingerprint, line_codes: Codes) -> frozenset[str]:

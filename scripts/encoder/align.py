@@ -1,4 +1,4 @@
-"""Here are two files that say the same in Chinese and in English, or one that holds both; give me the pairs of texts.
+"""Pairs the texts of two files that say the same in Chinese and in English, or of one file that holds both.
 
 gettext, XLIFF        the pairs stand in the file
 JSON, properties, resx  by key

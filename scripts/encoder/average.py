@@ -1,4 +1,4 @@
-"""Here are models of one tokenizer, trained in different ways; give me their mean, which is better than each.
+"""Averages models of one tokenizer that were trained in different ways; the mean is better than each of them.
 
     python scripts/encoder/average.py MODEL MODEL [MODEL ...] OUT
 

@@ -1,4 +1,4 @@
-"""Here are checkouts of public repositories; give me what an encoder learns from.
+"""Collects the texts that an encoder learns from, out of checkouts of public repositories.
 
     python scripts/encoder/corpus.py CHECKOUTS OUT
 
@@ -165,7 +165,7 @@ def pairs_of(checkouts: Path, repository: str, branch: str, english: str | None)
 
 
 def words_of(checkouts: Path) -> list[dict[str, str]]:
-    """(Chinese word, English word) and (Chinese words, English definition) of every sense told in both WordNets."""
+    """(Chinese word, English word) and (Chinese words, English definition) of every sense in both WordNets."""
     chinese, english, index = (
         Checkout(find(checkouts, name) or Path())
         for name in ("omwn/omw-data", "globalwordnet/english-wordnet", "globalwordnet/cili")

@@ -1,4 +1,4 @@
-"""Here are encoders; print how good they are, side by side, with BM25 beside them.
+"""Compares encoders side by side, and with BM25.
 
     python scripts/encoder/evaluate.py kb/model [FOLDER ...] [--corpus CORPUS] [--laser CHECKOUT] [--json FILE]
 
@@ -6,7 +6,7 @@
                 those of repositories that the model before this one did not learn from ("new only")
     Tatoeba     accuracy@1 over the 1,000 sentence pairs of facebookresearch/LASER, data/tatoeba/v1, cmn-eng;
                 traditional characters are simplified (pip install opencc-python-reimplemented)
-    issues      our own: only the Chinese tellings are searched and the English development questions asked, and the
+    issues      our own: only the Chinese translations are searched and the English development questions asked, and the
                 reverse; recall@1 and @5 of the nearest view, the dense half alone. Then both languages in both.
     size, speed bytes on disk; one question in a new process, one in a warm one; texts a second on one core
 

@@ -1,4 +1,4 @@
-"""Here is how much; give me what stands around an error in a log: frames, prefixes, times, progress bars, addresses."""
+"""Makes what surrounds an error in a log: frames, prefixes, times, progress bars, addresses."""
 
 from __future__ import annotations
 

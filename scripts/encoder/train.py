@@ -1,4 +1,4 @@
-"""Here is a corpus; give me the encoder.
+"""Trains the encoder on a corpus.
 
     python scripts/encoder/train.py CORPUS OUT [--steps 600] [--seed 1] ...
 

@@ -1,4 +1,4 @@
-"""Here are texts; give me a tokenizer whose tokens are whole words.
+"""Makes a tokenizer from texts, whose tokens are whole words.
 
 Unigram (Kudo, "Subword Regularization", 2018) over a vocabulary counted, not learned: lower-cased ASCII words, jieba's
 words, single characters, and short pieces of rare words as a fallback. A learned vocabulary cuts 显存, 超时 and 检查点
