@@ -98,7 +98,7 @@ WORDS: dict[str, dict[str, str]] = {  # of a table; what is not here is the same
         "nothing": "（都保留）",
         "others": "其余",
         "answered": "作答",
-        "rejected": "拒答",
+        "abstention": "拒答",
         "lexical half": "词面一半",
         "dense half": "向量一半",
         "fusion of both": "两半按名次融合",

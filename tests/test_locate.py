@@ -471,7 +471,7 @@ def test_a_base_that_nobody_trusted_is_not_used_and_one_is_told_how(
     trust.remember(cloned, None)
     monkeypatch.chdir(cloned)
     assert find().bundled and undecided() == cloned
-    assert f"{cloned} has a base of its own, which is not used: `kb trust`" in caplog.text
+    assert f"{cloned} has a knowledge base of its own, which is ignored until you trust it" in caplog.text
     caplog.clear()
     trust.remember(cloned, False)
     assert find().bundled and undecided() is None
@@ -498,7 +498,7 @@ def test_articles_equal_to_the_bundled_ones_need_no_trust(
     monkeypatch.setattr(locate, "bundled_articles", lambda: bundled)
     shutil.copytree(bundled, tmp_path / "checkout" / "articles")
     monkeypatch.chdir(tmp_path / "checkout")
-    assert find().bundled
+    assert find().bundled and undecided() is None
     assert not caplog.text
     (tmp_path / "checkout" / "articles" / "en" / "a.md").write_text(article("another"))
     assert find().bundled
@@ -531,6 +531,15 @@ def test_a_closed_folder_above_is_no_obstacle(name: str, monkeypatch: pytest.Mon
             assert find().bundled
     finally:
         shutil.rmtree(above)
+
+
+def test_articles_that_are_named_need_no_index_and_no_trust(tmp_path: Path) -> None:
+    theirs = base_in(tmp_path / "cloned", "theirs", index="")
+    trust.remember(theirs, None)
+    for named in (theirs, theirs / "articles"):
+        place = find(named)
+        assert (place.articles, place.named, place.bundled) == (theirs / "articles", True, False)
+        assert told(named) == ["RuntimeError: theirs"]
 
 
 # an encoder that lies in a folder

@@ -114,6 +114,9 @@ def main() -> NoReturn:
         sys.exit(done.exit_code)
     except click.UsageError as error:
         context = error.ctx
+        if type(error).__name__ == "NoArgsIsHelpError":  # `kb` alone; click before 8.2 has no such error
+            echo(error.format_message(), err=True)
+            sys.exit(error.exit_code)
         if context is not None:
             echo(context.get_usage() + f"\nTry '{context.command_path} --help' for help.\n", err=True)
         echo(f"Error: {error.format_message()}", err=True)

@@ -74,7 +74,10 @@ def build(
             complain(error)
         raise
     mark(target, found)
-    _trust_what_was_built(target, articles)
+    if report.issues:
+        _trust_what_was_built(target, articles)
+    else:
+        echo("kb: no issue in these articles; `kb search` will know nothing here", err=True)
     for error in report.bad:
         complain(error)
     for skipped in report.skipped:

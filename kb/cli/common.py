@@ -77,7 +77,8 @@ def _ask_for_trust() -> None:
     found = undecided()
     if found is None:
         return
-    echo(f"{found} has a knowledge base of its own. Its fixes are commands by whoever wrote that folder.", err=True)
+    echo(f"{found} has a knowledge base of its own.", err=True)
+    echo("Its answers contain shell commands written by the author of that folder.", err=True)
     echo("此目录自带知识库，其中的解决办法（命令）出自该目录的作者。", err=True)
     trusted = click.confirm("Trust it and use it from now on? 信任并从此使用它？", default=False, err=True)
     try:
@@ -85,7 +86,7 @@ def _ask_for_trust() -> None:
     except KbError as error:
         complain(error)
     if not trusted:
-        echo("kb: answering from kb's own base; `kb trust` changes that", err=True)
+        echo("kb: using the base that comes with kb; to use the folder's base later, run `kb trust`", err=True)
 
 
 def is_terminal(stream: Any) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kb.cli.common import echo, index_option
+from kb.errors import ExtraMissing
 
 __all__ = ["mcp"]
 
@@ -39,7 +40,7 @@ def mcp(http: bool, port: int, skill: bool, index: Path | None) -> None:
 
         server = make_server(index)
     except ImportError:
-        raise click.UsageError('kb mcp needs the extra of that name: pip install "kb-issues[mcp]"') from None
+        raise ExtraMissing("kb mcp needs the extra `mcp`", hint='pip install "kb-issues[mcp]"') from None
     if not http:
         serve_stdio(server)
         return

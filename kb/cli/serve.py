@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from kb.cli.common import echo, index_option, open_base
+from kb.errors import ExtraMissing
 
 __all__ = ["serve"]
 
@@ -57,7 +58,7 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
         from kb.serve import Rules, create_app
         from kb.serve import serve as listen
     except ModuleNotFoundError:
-        raise click.UsageError('kb serve needs the extra of that name: pip install "kb-issues[serve]"') from None
+        raise ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"') from None
 
     own = {f"[{host}]" if ":" in host else host, "" if at_home else platform.node()} - {""}
     rules = Rules.of((*names, *own), any_address=not at_home, token=token)

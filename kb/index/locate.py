@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import kb
@@ -63,6 +63,10 @@ def locate(index: str | Path | None = None, start: Path | None = None) -> Locati
         folder = Path(named)
         if not _is_file(folder / MANIFEST) and _is_file(folder / "index" / MANIFEST):
             folder = folder / "index"
+        if not _is_file(folder / MANIFEST):  # articles without an index: one is made in the cache
+            for held in (folder / "articles", folder):
+                if _holds_articles(held):
+                    return replace(_cached(held), named=True)
         return Location(folder, None, False, named=True)
     for folder, has_index, has_articles in _bases(start):
         if not _may_answer(folder):
@@ -81,7 +85,7 @@ def undecided(start: Path | None = None) -> Path | None:
     from kb.index import trust
 
     for folder, _, _ in _bases(start):
-        if not _is_bundled(folder / "articles") and not trust.why_not_ours(folder):
+        if not (_is_bundled(folder / "articles") or _same_as_bundled(folder) or trust.why_not_ours(folder)):
             decided = trust.decision(folder)
             if decided:
                 return None
@@ -176,7 +180,8 @@ def _may_answer(folder: Path) -> bool:
     decided = trust.decision(folder)
     if decided is None and not _same_as_bundled(folder):
         _warn(
-            "%s has a base of its own, which is not used: `kb trust` uses it from now on, --index once",
+            "%s has a knowledge base of its own, which is ignored until you trust it: run `kb trust`, "
+            "or name it with --index",
             folder,
         )
     return decided is True
