@@ -184,3 +184,8 @@ def test_asking_about_one_line_has_an_end(lines_base: KnowledgeBase) -> None:
     oracle = Oracle(lines_base)
     oracle.found(*[LINES["kernel"], *[""] * 50] * 20)
     assert 3 <= len(oracle.texts) <= 6
+
+
+def test_the_words_of_a_fingerprint_in_another_order_are_none(lines_base: KnowledgeBase) -> None:
+    assert Oracle(lines_base, "walrus#1", 0.99).found("RuntimeError: walrus lantern meadow") == ["walrus#1"]
+    assert Oracle(lines_base, "walrus#1", 0.99).found("RuntimeError: meadow walrus lantern") == []

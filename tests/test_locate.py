@@ -516,6 +516,19 @@ def test_damaged_decisions_mean_that_one_is_asked_again(tmp_path: Path, content:
 
 
 @posix
+def test_decisions_in_somebody_elses_file_do_not_count(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    project = base_in(tmp_path / "project", "mine")
+    file = config_folder() / "trust.json"
+    assert trust.decision(project) is True
+    os.chown(file, 1234, 1234)
+    assert trust.decision(project) is None
+    os.chown(file, 0, 0)
+    assert trust.decision(project) is True
+
+
+@posix
 @pytest.mark.parametrize("name", ["index", "articles"])
 def test_a_closed_folder_above_is_no_obstacle(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`mkdir -m 700 /tmp/index` by anybody stopped every search below /tmp."""

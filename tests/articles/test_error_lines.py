@@ -92,6 +92,8 @@ def test_each_line_once_in_order() -> None:
         ("`npm run dev` 一切正常，`npm run build` 直接失败", []),
         ("set `--max-model-len 8192` and restart", []),
         ("把“插件”页面打开", []),
+        ("The job ends with exit code 137 at night", ["exit code 137"]),
+        ("`worker died: exit code 137`, so exit code 137", ["worker died: exit code 137"]),
     ],
 )
 def test_errors_inside_a_sentence(sentence: str, expected: list[str]) -> None:
