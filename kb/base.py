@@ -85,7 +85,7 @@ class KnowledgeBase:
         state = seen(place.index)
         store = _opened(place)
         made_by = store.header.manifest.get("encoder", {}).get("name")
-        if encoder is None and not place.named:
+        if encoder is None and (not place.named or place.kept_fresh):
             refuse_folder(made_by, place.index)
         try:
             engine = open_encoder(encoder or made_by, offline=True) if isinstance(encoder, str | None) else encoder

@@ -47,7 +47,11 @@ class KbError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        where = "" if self.path is None else self.path + (f":{self.line}" if self.line else "") + ": "
+        where = (
+            ""
+            if self.path is None
+            else self.path.replace("\n", "\u240a") + (f":{self.line}" if self.line else "") + ": "
+        )
         return f"{where}{self.message}"
 
 

@@ -440,6 +440,7 @@ def test_without_arguments_the_help_is_shown(kb_: Kb) -> None:
 # --- what a terminal is spared --------------------------------------------------------------------------------------
 
 HOSTILE = {
+    "emoji": ":lock: flux:key:value",
     "colour": "\x1b[31m",
     "title": "\x1b]0;owned\x07",
     "link": "\x1b]8;;https://evil.example\x1b\\click\x1b]8;;\x1b\\",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from kb import encoders
 from kb.base import KnowledgeBase
 from kb.cli import cli
 from kb.encoders import transformer
-from kb.errors import EncoderUnavailable, IndexBusy, IndexMissing
+from kb.errors import EncoderUnavailable, IndexBusy, IndexMissing, IndexWriteFailed
 from kb.hooks.guard import Guard, pinned
 from kb.index import cache, locate, snapshot, trust
 from kb.index.build import build
@@ -553,6 +555,86 @@ def test_articles_that_are_named_need_no_index_and_no_trust(tmp_path: Path) -> N
         place = find(named)
         assert (place.articles, place.named, place.bundled) == (theirs / "articles", True, False)
         assert told(named) == ["RuntimeError: theirs"]
+
+
+@posix
+def test_without_a_home_nothing_in_the_current_folder_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clone could bring `~/.config/kb-issues/trust.json`, and trust itself."""
+    cloned = base_in(tmp_path / "cloned", "theirs")
+    brought = cloned / "~" / ".config" / "kb-issues"
+    brought.mkdir(parents=True)
+    (brought / "trust.json").write_text(json.dumps({str(cloned): True}))
+    monkeypatch.chdir(cloned)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # no HOME, and no such user
+    for value in ("", "relative", None):
+        for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+            if value is None:
+                monkeypatch.delenv(name, raising=False)
+            else:
+                monkeypatch.setenv(name, value)
+        assert trust.decision(cloned) is None
+        assert find().bundled
+        assert config_folder().is_absolute() and cache_folder().is_absolute()
+    with pytest.raises(IndexWriteFailed):
+        trust.remember(cloned, True)
+
+
+@posix
+@pytest.mark.parametrize("part", [".", "manifest.json", ".stamp"])
+def test_a_cache_of_somebody_else_is_not_used(part: str, project: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Its stamp needs only names, sizes and times, which anybody can read; its answers would be called bundled."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    assert told() == ["RuntimeError: first"]
+    place = find()
+    os.chown(place.index / part, 1234, 1234)
+    assert find().index != place.index
+    assert told() == ["RuntimeError: first"]
+    assert "somebody else" in caplog.text
+
+
+@posix
+def test_the_cache_is_the_users_alone(project: Path) -> None:
+    assert told() == ["RuntimeError: first"]
+    assert find().index.stat().st_mode & 0o77 == 0
+
+
+@posix
+@pytest.mark.parametrize("target", ["articles", "x" * 300])
+def test_links_that_lead_nowhere_stop_nobody(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = tmp_path / "shared"
+    (shared / "below").mkdir(parents=True)
+    (shared / "index").mkdir()
+    (shared / "index" / "manifest.json").touch()
+    (shared / "articles").symlink_to(target)
+    monkeypatch.chdir(shared / "below")
+    assert find().bundled
+    undecided()
+    own_articles()
+
+
+def test_decisions_of_several_processes_are_all_kept(tmp_path: Path) -> None:
+    bases = [tmp_path / f"base{n}" for n in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda base: trust.remember(base, True), bases))
+    assert all(trust.decision(base) for base in bases)
+
+
+@posix
+def test_a_build_writes_through_no_link_and_over_no_manifest_of_another_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = base_in(tmp_path / "project", "mine", index="")
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "manifest.json").write_text('{"precious": 1}')
+    (project / "index").symlink_to(tmp_path / "precious")
+    monkeypatch.chdir(project)
+    for arguments in ([], ["--index", str(tmp_path / "precious")]):
+        assert isinstance(CliRunner().invoke(cli, ["build", *arguments]).exception, IndexWriteFailed)
+    monkeypatch.setenv("KB_INDEX", str(project / "articles"))
+    assert isinstance(CliRunner().invoke(cli, ["build"]).exception, IndexWriteFailed)
+    assert (tmp_path / "precious" / "manifest.json").read_text() == '{"precious": 1}'
+    assert not list((project / "articles").glob("*.json*"))
 
 
 # an encoder that lies in a folder

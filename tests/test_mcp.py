@@ -22,6 +22,7 @@ from conftest import article
 
 from kb import KnowledgeBase
 from kb.cli import cli
+from kb.errors import ExtraMissing
 
 pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
 
@@ -442,5 +443,6 @@ def test_the_skill_is_printed() -> None:
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     ended = CliRunner().invoke(cli, ["mcp"])
-    assert ended.exit_code == 2
-    assert "kb-issues[mcp]" in ended.output
+    assert isinstance(ended.exception, ExtraMissing)
+    assert ended.exception.exit_code == 69
+    assert "kb-issues[mcp]" in (ended.exception.hint or "")

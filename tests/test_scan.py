@@ -203,6 +203,22 @@ def test_a_log_that_is_followed_moves_to_what_is_built_meanwhile(
     assert report.snapshot == base.snapshot
 
 
+def test_after_a_move_a_finding_has_the_new_record_and_what_is_gone_is_gone(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boomed, breached = "the flux capacitor boomed at 88 mph", "the warp core breached in deck 12"
+    build(write({"en/a.md": article(boomed, fix="Old."), "en/b.md": article(breached)}), tmp_path / "index")
+    monkeypatch.setattr(follow, "LOOK_EVERY_S", 0.0)
+    with KnowledgeBase.open(tmp_path / "index") as base:
+        one = Scan(base.scanner())
+        one.feed(f"RuntimeError: {boomed}\nRuntimeError: {breached}\n".encode())
+        (tmp_path / "articles" / "en" / "b.md").unlink()
+        build(write({"en/a.md": article(boomed, fix="New.")}), tmp_path / "index")
+        one.move_to(base.scanner())
+        (finding,) = one.finish().findings
+    assert (finding.issue, finding.record.fix) == ("a#1", "New.")
+
+
 # --- laws -----------------------------------------------------------------------------------------------------------
 
 healthy_lines = st.lists(st.sampled_from(HEALTHY_LINES), max_size=60)

@@ -21,7 +21,7 @@ from kb.cli.common import (
     print_json,
     warn_on_stderr,
 )
-from kb.errors import IndexMissing
+from kb.errors import IndexMissing, IndexWriteFailed
 
 __all__ = ["build"]
 
@@ -58,11 +58,17 @@ def build(
     warn_on_stderr()
     from kb.index.build import BuildFailed
     from kb.index.build import build as build_index
-    from kb.index.locate import mark, stamp
+    from kb.index.locate import holds_articles, mark, stamp
 
     articles = articles or _own_articles()
     named = os.environ.get("KB_INDEX")
     target = index or (Path(named) if named else articles.resolve().parent / "index")
+    if index is None and target.is_symlink():  # who made the link chose where files are replaced
+        raise IndexWriteFailed(
+            "a symbolic link is not written through", path=target, hint="name it: kb build --index DIR"
+        )
+    if holds_articles(target):
+        raise IndexWriteFailed("this folder holds articles, not an index", path=target, hint="kb build --index DIR")
     found = stamp(articles)  # before the build: an article that changes during it is newer than the index
     try:
         with Progress(is_terminal(sys.stderr)) as progress:

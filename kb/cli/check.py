@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli.common import counted, echo, index_option, json_option, plain, print_json, warn_on_stderr
+from kb.cli.common import counted, echo, forbid_network, index_option, json_option, plain, print_json, warn_on_stderr
 from kb.errors import ArticleError, IndexMissing
 
 __all__ = ["check"]
@@ -36,6 +36,7 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
     """
     gc.enable()
     warn_on_stderr()
+    forbid_network()
     from kb.index.fsck import check_index
     from kb.index.locate import locate, own_articles
     from kb.review.lint import IS_DRAFT, review

@@ -23,6 +23,7 @@ __all__ = [
     "complain",
     "counted",
     "echo",
+    "forbid_network",
     "index_option",
     "is_terminal",
     "json_option",
@@ -63,9 +64,16 @@ def open_base(index: Path | None) -> KnowledgeBase:
     from kb.base import KnowledgeBase
 
     warn_on_stderr()
+    forbid_network()
     if index is None and not os.environ.get("KB_INDEX"):
         _ask_for_trust()
     return KnowledgeBase.open(index)
+
+
+def forbid_network() -> None:
+    """For every command that asks: whatever encoder an index names, nothing is looked up. In somebody else's program
+    this would be theirs to say."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 
 def _ask_for_trust() -> None:
@@ -73,11 +81,12 @@ def _ask_for_trust() -> None:
         return
     from kb.index.locate import undecided
     from kb.index.trust import remember
+    from kb.text import visible_line
 
     found = undecided()
     if found is None:
         return
-    echo(f"{found} has a knowledge base of its own.", err=True)
+    echo(f"{visible_line(str(found))} has a knowledge base of its own.", err=True)
     echo("Its answers contain shell commands written by the author of that folder.", err=True)
     echo("此目录自带知识库，其中的解决办法（命令）出自该目录的作者。", err=True)
     trusted = click.confirm("Trust it and use it from now on? 信任并从此使用它？", default=False, err=True)

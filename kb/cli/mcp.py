@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli.common import echo, index_option
+from kb.cli.common import echo, forbid_network, index_option
 from kb.errors import ExtraMissing
 
 __all__ = ["mcp"]
@@ -35,6 +35,7 @@ def mcp(http: bool, port: int, skill: bool, index: Path | None) -> None:
         click.echo(_SKILL.read_text("utf-8"), nl=False)
         return
     gc.enable()
+    forbid_network()
     try:
         from kb.serve.mcp import make_server, serve_http, serve_stdio
 

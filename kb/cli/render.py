@@ -48,7 +48,7 @@ class Screen:
         if colour:
             from rich.console import Console
 
-            self._console = Console(highlight=False, soft_wrap=False, stderr=err)
+            self._console = Console(highlight=False, emoji=False, soft_wrap=False, stderr=err)
 
     def result(self, result: SearchResult, *, size: int, where: str, bundled: bool = False) -> None:
         """`size` and `where` tell which base was asked: whoever gets no answer, and whoever gets one from another base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ __all__ = ["trust"]
 
 
 @click.command()
-@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--revoke", is_flag=True, help="Stop trusting it: the base is not used until you trust it again.")
 def trust(folder: Path | None, revoke: bool) -> None:
     """Use the base in FOLDER whenever you work in FOLDER or below. Default: the nearest one at or above this folder.
@@ -29,8 +30,12 @@ def trust(folder: Path | None, revoke: bool) -> None:
     from kb.index.locate import nearest_base
     from kb.index.trust import remember, why_not_ours
 
+    if revoke and folder is not None:  # it may be gone
+        remember(folder, None)
+        echo(f"{folder} is no longer trusted")
+        return
     found = nearest_base(folder)
-    if found is None or (folder is not None and found != folder.resolve()):
+    if found is None or (folder is not None and str(found) != os.path.realpath(folder)):
         raise IndexMissing("there is no articles/ and no index/ here", path=folder or Path.cwd(), hint="kb trust DIR")
     if not revoke and (theirs := why_not_ours(found)):
         raise IndexMissing(f"it belongs to somebody else ({theirs})", path=found, hint="kb search --index DIR uses it")

@@ -64,11 +64,13 @@ def open_encoder(name: str | None = None, *, offline: bool = False) -> Encoder:
 def refuse_folder(name: object, index: Path) -> None:
     """Raises EncoderUnavailable when an index that nobody named outright wants its encoder from a folder: a model's
     folder may hold programs, and an index that was merely found may come from anybody."""
+    import shlex
+
     if name != DEFAULT and isinstance(name, str) and (Path(name).is_absolute() or _exists(Path(name))):
         raise EncoderUnavailable(
             f"this index wants its encoder from the folder {name!r}, which is opened only for an index that is named",
             path=index,
-            hint=f"if you trust that folder: kb search --index {index}",
+            hint=f"if you trust that folder: kb search --index {shlex.quote(str(index))}",
         )
 
 

@@ -7,10 +7,8 @@ Models of the E5 family were trained with prompts but do not name them in their 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,8 +37,7 @@ class TransformerEncoder:
     def __init__(self, name: str, *, offline: bool = False) -> None:
         _require_safe_version(name)
         try:
-            with _without_network() if offline else nullcontext():
-                from sentence_transformers import SentenceTransformer
+            from sentence_transformers import SentenceTransformer
         except ImportError:
             raise _needs_extra(name) from None
         try:
@@ -91,21 +88,6 @@ def _needs_extra(name: str) -> EncoderUnavailable:
     return EncoderUnavailable(
         f"the encoder {name!r} needs sentence-transformers", hint="pip install 'kb-issues[transformers]'"
     )
-
-
-@contextmanager
-def _without_network() -> Iterator[None]:
-    """huggingface_hub reads this once, when it is imported; without it a model that is in the cache is looked up on the
-    hub all the same."""
-    before = os.environ.get("HF_HUB_OFFLINE")
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["HF_HUB_OFFLINE"]
-        else:
-            os.environ["HF_HUB_OFFLINE"] = before
 
 
 def _revision(name: str) -> str:

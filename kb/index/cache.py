@@ -47,6 +47,8 @@ def renewed(place: Location) -> Iterator[Path]:
 
 def _renew(articles: Path, folder: Path) -> BuildReport:
     found = stamp(articles, program=True)  # taken first: what changes while the build runs is built again next time
+    with contextlib.suppress(OSError):  # of which the build complains
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # the articles may be private
     report = build(articles, folder, keep_going=True)
     for error in report.bad:
         _log.warning("left out: %s", error)

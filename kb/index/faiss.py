@@ -176,6 +176,12 @@ class FaissStore:
             and (not len(v.kinds) or 0 <= v.kinds.min() <= v.kinds.max() < len(View))
             and (not len(p.rows) or 0 <= p.rows.min() <= p.rows.max() < n)
             and bool(np.isfinite(v.vectors).all())
+            and bool(np.isfinite(p.weights).all() and np.isfinite(vocabulary.surprisal).all())
+            and bool((np.diff(self._starts) >= 0).all() and (np.diff(p.starts) >= 0).all())
+            and (not n or self._starts[0] == 0)
+            and (not len(p.starts) or p.starts[0] == 0)
+            and bool((np.diff(v.rows) >= 0).all())
+            and (not n or 0 <= columns.lang.min() <= columns.lang.max() < len(LANGS))
             and (self._starts[-1] if len(self._starts) else -1) == manifest["files"]["records"]["bytes"]
             and manifest["counts"]["records"] == n
             and manifest["counts"]["views"] == len(v.vectors)

@@ -17,12 +17,14 @@ from pathlib import Path
 
 import kb
 from kb.errors import IndexMissing
-from kb.index.snapshot import MANIFEST, write
-from kb.index.user import cache_folder
+from kb.index.snapshot import MANIFEST, open_plainly, write
+from kb.index.user import NOWHERE, cache_folder, is_own
+from kb.text import visible_line
 
 __all__ = [
     "Location",
     "bundled_articles",
+    "holds_articles",
     "is_fresh",
     "locate",
     "mark",
@@ -65,7 +67,7 @@ def locate(index: str | Path | None = None, start: Path | None = None) -> Locati
             folder = folder / "index"
         if not _is_file(folder / MANIFEST):  # articles without an index: one is made in the cache
             for held in (folder / "articles", folder):
-                if _holds_articles(held):
+                if holds_articles(held):
                     return replace(_cached(held), named=True)
         return Location(folder, None, False, named=True)
     for folder, has_index, has_articles in _bases(start):
@@ -124,7 +126,7 @@ def stamp(articles: Path, *, program: bool = False) -> str:
     file is read. With `program` it also changes with the code and the model that make an index."""
     package = Path(kb.__file__).parent
     entries: list[tuple[str, int, int]] = []
-    for root in (articles.resolve(), *((package / room for room in READS_ARTICLES) if program else ())):
+    for root in (Path(os.path.realpath(articles)), *((package / room for room in READS_ARTICLES) if program else ())):
         for folder, _, names in os.walk(root):
             for name in names:
                 path = os.path.join(folder, name)
@@ -141,7 +143,8 @@ def is_fresh(place: Location) -> bool | None:
     if place.articles is None:
         return None
     try:
-        return (place.index / STAMP).read_text("ascii") == stamp(place.articles, program=place.kept_fresh)
+        with open_plainly(place.index / STAMP) as file:
+            return file.read(100).decode("ascii") == stamp(place.articles, program=place.kept_fresh)
     except (OSError, ValueError):
         return None
 
@@ -153,8 +156,14 @@ def mark(index: Path, found: str) -> None:
 
 
 def _cached(articles: Path) -> Location:
-    name = hashlib.sha256(os.fsencode(articles.resolve())).hexdigest()[:12]
-    return Location(cache_folder() / name, articles, True, bundled=_is_bundled(articles))
+    """An index in the cache; in no folder, if what is there is somebody else's: then a temporary one is made."""
+    name = hashlib.sha256(os.fsencode(os.path.realpath(articles))).hexdigest()[:12]
+    root = cache_folder()
+    index = root / name
+    if not is_own(root, index, index / MANIFEST, index / STAMP):
+        _warn("%s belongs to somebody else and is not used", index)
+        index = NOWHERE / name
+    return Location(index, articles, True, bundled=_is_bundled(articles))
 
 
 def _bases(start: Path | None) -> Iterator[tuple[Path, bool, bool]]:
@@ -164,7 +173,7 @@ def _bases(start: Path | None) -> Iterator[tuple[Path, bool, bool]]:
     except OSError:  # the current folder was deleted
         return
     for folder in (here, *here.parents):
-        has_index, has_articles = _is_file(folder / "index" / MANIFEST), _holds_articles(folder / "articles")
+        has_index, has_articles = _is_file(folder / "index" / MANIFEST), holds_articles(folder / "articles")
         if has_index or has_articles:
             yield folder, has_index, has_articles
 
@@ -199,12 +208,12 @@ def _is_ours(folder: Path) -> bool:
 def _warn(message: str, folder: Path | str) -> None:
     import logging  # late: a start has no use for it
 
-    logging.getLogger("kb").warning(message, folder)
+    logging.getLogger("kb").warning(message, visible_line(str(folder)))
 
 
 def _is_bundled(articles: Path) -> bool:
     with contextlib.suppress(OSError, IndexMissing):
-        return articles.resolve() == bundled_articles().resolve()
+        return os.path.realpath(articles) == os.path.realpath(bundled_articles())
     return False
 
 
@@ -229,7 +238,8 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _holds_articles(folder: Path) -> bool:
+def holds_articles(folder: Path) -> bool:
+    """Does it look like a folder of articles: a language folder in it, or markdown?"""
     try:
         return any((folder / lang).is_dir() for lang in ("en", "zh")) or any(folder.glob("*.md"))
     except OSError:

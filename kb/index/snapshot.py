@@ -23,7 +23,17 @@ from typing import Any, BinaryIO
 
 from kb.errors import IndexBusy, IndexCorrupt, IndexMissing, IndexWriteFailed
 
-__all__ = ["FORMAT", "MANIFEST", "locked", "open_file", "publish", "read_file", "read_manifest", "write"]
+__all__ = [
+    "FORMAT",
+    "MANIFEST",
+    "locked",
+    "open_file",
+    "open_plainly",
+    "publish",
+    "read_file",
+    "read_manifest",
+    "write",
+]
 
 FORMAT = 3
 MANIFEST = "manifest.json"
@@ -84,6 +94,7 @@ def publish(folder: Path, files: Mapping[str, bytes], manifest: Mapping[str, Any
     The same content gives the same names, the same manifest and the same id. Raises IndexWriteFailed; the old snapshot
     stays whole in that case.
     """
+    _require_ours(folder / MANIFEST)
     entries: dict[str, Any] = {}
     state = "the old index is untouched"
     try:
@@ -111,11 +122,20 @@ def publish(folder: Path, files: Mapping[str, bytes], manifest: Mapping[str, Any
     return _snapshot_id(text)
 
 
+def _require_ours(path: Path) -> None:
+    """Raises IndexWriteFailed where another program keeps a manifest.json. A damaged one of ours is replaced."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        with open_plainly(path) as file:
+            found = json.loads(file.read(MAX_MANIFEST_BYTES + 1))
+        if not (isinstance(found, dict) and isinstance(found.get("format"), int)):
+            raise IndexWriteFailed("this manifest.json is not kb's", path=path, hint="choose another --index")
+
+
 def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     """The manifest and the snapshot's id. Raises IndexMissing, or IndexCorrupt when it is not one of ours."""
     path = folder / MANIFEST
     try:
-        with _open_plainly(path) as file:
+        with open_plainly(path) as file:
             text = file.read(MAX_MANIFEST_BYTES + 1)
     except FileNotFoundError:
         raise IndexMissing("there is no index here", path=folder, hint=f"run `{_BUILD}` first") from None
@@ -152,7 +172,7 @@ def open_file(folder: Path, entry: Mapping[str, Any]) -> BinaryIO:
     """
     path = folder / entry["name"]
     try:
-        file = _open_plainly(path)
+        file = open_plainly(path)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -188,7 +208,7 @@ def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
     return data
 
 
-def _open_plainly(path: Path) -> BinaryIO:
+def open_plainly(path: Path) -> BinaryIO:
     """Raises OSError for what is no regular file; links are none, where the system can tell."""
     fileno = os.open(path, os.O_RDONLY | _PLAINLY)
     if not stat.S_ISREG(os.fstat(fileno).st_mode):

@@ -4,7 +4,8 @@ A base that kb finds by walking up from the current folder was put there by whoe
 shared disk, or the author of a repository that was cloned a minute ago. Its articles contain commands that people and
 agents run. So a base that nobody named is used only when two things hold:
 
-- it belongs to the user or to root: every part that decides what is read (`why_not_ours`), links included;
+- it belongs to the user or to root: the folder, `articles/` with its language folders, `index/` with the manifest, and
+  the links among them (`why_not_ours`). What somebody lets others write into these folders is theirs to decide;
 - the user trusts it: they were asked once, ran `kb trust`, or built it themselves (`decision`, `remember`).
 
 The decisions are kept in `trust.json` in the user's configuration folder, one absolute path for each base.
@@ -12,20 +13,22 @@ The decisions are kept in `trust.json` in the user's configuration folder, one a
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import stat
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from kb.errors import IndexWriteFailed
-from kb.index.snapshot import MANIFEST, write
-from kb.index.user import config_folder
+from kb.errors import IndexBusy, IndexWriteFailed
+from kb.index.snapshot import MANIFEST, locked, write
+from kb.index.user import config_folder, is_own
 
 __all__ = ["decision", "remember", "why_not_ours"]
 
 _MAX_BYTES = 1 << 20
+_ATTEMPTS = 100
 
 
 def why_not_ours(base: Path) -> str:
@@ -39,15 +42,13 @@ def why_not_ours(base: Path) -> str:
         return ""
     articles, index = base / "articles", base / "index"
     for path in (base, articles, articles / "en", articles / "zh", index, index / MANIFEST):
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            try:
-                found = [os.lstat(path)]
-                if stat.S_ISLNK(found[0].st_mode):
-                    found.append(os.stat(path))
-            except PermissionError:
+        if not is_own(path):
+            return str(path)
+        try:
+            if path.is_symlink() and not is_own(Path(os.path.realpath(path))):
                 return str(path)
-            if any(one.st_uid not in (0, os.geteuid()) for one in found):
-                return str(path)
+        except OSError:
+            return str(path)
     return ""
 
 
@@ -58,16 +59,32 @@ def decision(base: Path) -> bool | None:
 
 def remember(base: Path, trusted: bool | None) -> None:
     """Keeps the user's decision; None forgets it. Raises IndexWriteFailed."""
-    decisions = _decisions()
-    decisions.pop(_key(base), None)
-    if trusted is not None:
-        decisions[_key(base)] = trusted
     path = _file()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write(path, json.dumps(decisions, ensure_ascii=False, indent=1, sort_keys=True).encode("utf-8", "replace"))
+        with _alone(path.parent):
+            decisions = _decisions()
+            decisions.pop(_key(base), None)
+            if trusted is not None:
+                decisions[_key(base)] = trusted
+            text = json.dumps(decisions, ensure_ascii=False, indent=1, sort_keys=True)
+            write(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise IndexWriteFailed(f"the decision cannot be kept ({error.strerror or error})", path=path) from None
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Another process may be keeping a decision: it takes milliseconds."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            with locked(folder):
+                yield
+                return
+        except IndexBusy:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(0.02)
 
 
 def _file() -> Path:

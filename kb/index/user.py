@@ -6,7 +6,10 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["cache_folder", "config_folder"]
+__all__ = ["NOWHERE", "cache_folder", "config_folder", "is_own"]
+
+NOWHERE = Path(os.devnull)
+"""nothing can be read or written below it"""
 
 
 def cache_folder() -> Path:
@@ -19,12 +22,29 @@ def config_folder() -> Path:
     return _folder("APPDATA", "AppData/Roaming", "Library/Application Support", "XDG_CONFIG_HOME", ".config")
 
 
-def _folder(windows: str, windows_default: str, mac: str, xdg: str, xdg_default: str) -> Path:
-    """By the environment variable of the system, else its default below the user's home."""
+def is_own(*paths: Path) -> bool:
+    """Do all of these belong to the user or root, as far as they exist? Links are not followed."""
     if sys.platform == "win32":
-        base = os.environ.get(windows) or Path.home() / windows_default
+        return True
+    for path in paths:
+        try:
+            if os.lstat(path).st_uid not in (0, os.geteuid()):
+                return False
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return False
+    return True
+
+
+def _folder(windows: str, windows_default: str, mac: str, xdg: str, xdg_default: str) -> Path:
+    """By the environment variable of the system, else its default below the user's home. Only absolute paths count: a
+    user without a home folder must not get one in the current folder, which may be anybody's."""
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "win32":
+        bases = [Path(os.environ.get(windows) or home / windows_default)]
     elif sys.platform == "darwin":
-        base = Path.home() / mac
+        bases = [home / mac]
     else:
-        base = os.environ.get(xdg) or Path(os.path.expanduser("~")) / xdg_default
-    return Path(base) / "kb-issues"
+        bases = [Path(os.environ.get(xdg) or xdg_default), home / xdg_default]
+    return next((base for base in bases if base.is_absolute()), NOWHERE) / "kb-issues"

@@ -197,10 +197,15 @@ class Scan:
         return ScanReport(self.findings, lines, self._size, self._scanner.searcher.snapshot, took_ms)
 
     def move_to(self, scanner: Scanner) -> None:
-        """Looks for the issues of a newer snapshot from the next line on. What was found stays found."""
+        """Looks for the issues of a newer snapshot from the next line on. What was found stays found, with its new
+        record, unless the issue is gone."""
         self.settle()
-        self._earlier = {finding.issue: finding for finding in self.findings}
-        self._scanner = scanner
+        earlier, self._scanner = self.findings, scanner
+        self._earlier = {
+            finding.issue: replace(finding, record=translations.get(finding.record.lang, finding.record))
+            for finding in earlier
+            if (translations := scanner.translations.get(finding.issue))
+        }
         self._tallies, self._judged, self._coded = {}, {}, {}
 
     def settle(self) -> None:
@@ -322,7 +327,7 @@ class Scan:
         )
 
     def _complete(self, lines: list[bytes]) -> None:
-        """Gives the waiting pending the whole lines among `lines` that come after theirs."""
+        """Gives the waiting lines the whole lines among `lines` that come after theirs."""
         still_pending = []
         for pending in self._pending:
             seen = pending.number + 1 + AFTER - pending.wanted  # the first line that it has not got

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from kb.arrays import Array
+from kb.errors import KbError
 from kb.records import Features
 
 __all__ = [
@@ -77,8 +78,16 @@ class Fit:
 
 @cache
 def _fits() -> dict[str, Fit]:
-    found = json.loads(WEIGHTS.read_bytes())
-    return {kind: Fit(**found[kind]) for kind in ("pasted", "described")}
+    try:
+        found = json.loads(WEIGHTS.read_bytes())
+        fits = {kind: Fit(**found[kind]) for kind in ("pasted", "described")}
+        names = [{*numbers} for fit in fits.values() for numbers in (fit.weights, fit.curve)]
+        good = all(one == {*NAMES} for one in names) and all(sum(fit.weights.values()) > 0 for fit in fits.values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        good = False
+    if not good:
+        raise KbError("the weights of the ranking are damaged", path=WEIGHTS, hint="install kb again")
+    return fits
 
 
 def fit_for(*, pasted: bool) -> Fit:

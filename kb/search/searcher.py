@@ -87,7 +87,12 @@ class Searcher:
         order = np.lexsort((found.rows, -scores))
         order = order[found.inside[order]][:k]
         chosen = found.rows[order]
-        shown = self.store.records([columns.translation(row, lang or query.lang) for row in chosen.tolist()])
+        in_language = [columns.translation(row, lang or query.lang) for row in chosen.tolist()]
+        if rows is not None:  # a filter holds for what is shown, too
+            in_language = [
+                other if other in rows else row for other, row in zip(in_language, chosen.tolist(), strict=True)
+            ]
+        shown = self.store.records(in_language)
         matched = self._matched(query, chosen, shown, found.terms)
         return [
             Hit(

@@ -20,7 +20,7 @@ from kb.text.tokens import (
     term_weights,
     tokenise,
 )
-from kb.text.visible import CONTROL, visible
+from kb.text.visible import CONTROL, visible, visible_line
 
 __all__ = [
     "CONTROL",
@@ -34,4 +34,5 @@ __all__ = [
     "term_weights",
     "tokenise",
     "visible",
+    "visible_line",
 ]
