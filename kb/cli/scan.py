@@ -235,8 +235,8 @@ def _follow(path: Path, newest: Callable[[], Scanner], options: dict[str, Any], 
             else:
                 time.sleep(_POLL_S)
                 silence += _POLL_S
-                if newest() is not scanner:
-                    scanner = newest()
+                if (newer := newest()) is not scanner:
+                    scanner = newer
                     one.move_to(scanner)
                 if _is_another(path, raw):
                     for chunk in iter(lambda: raw.read(_CHUNK), b""):  # noqa: B023  the rest of the old file

@@ -137,9 +137,9 @@ def build(
         kept = [path for path in sorted(parts) if path not in unreadable]
         han = {**old.han, **dictionary_for(_text(record) for article in fresh for record in article.records)}
         batch = _batch([(path, shas[path], parts[path]) for path in kept], articles.resolve().name, han, engine)
-        identity = store_faiss.publish(index, batch)
+        snapshot_id = store_faiss.publish(index, batch)
     return BuildReport(
-        snapshot=identity,
+        snapshot=snapshot_id,
         articles=len(kept),
         issues=len({record.issue for record in batch.records}),
         records=len(batch.records),

@@ -22,6 +22,7 @@ from kb.index.user import NOWHERE, cache_folder, is_own
 from kb.text import visible_line
 
 __all__ = [
+    "READS_ARTICLES",
     "Location",
     "bundled_articles",
     "holds_articles",

@@ -179,8 +179,8 @@ def _explained(error: Exception, path: str) -> Response:
         message, hint = error.message, error.hint
     else:
         # The message may contain the question, and questions are never logged.
-        logging.getLogger("kb").error("a mistake in kb: %s at %s", type(error).__name__, path)
-        status, message, hint = 500, "this is a mistake in kb, not yours", "please report it"
+        logging.getLogger("kb").error("a bug in kb: %s at %s", type(error).__name__, path)
+        status, message, hint = 500, "this is a bug in kb, not a mistake of yours", "please report it"
     return _json(_dumped({"error": message, "hint": hint}), status, headers)
 
 
