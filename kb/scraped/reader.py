@@ -190,9 +190,15 @@ def _remark_rest(
         labels = [section for part in issue.parts for section in part.walk() if section.role in KEY_ROLES | {"reply"}]
         used |= {section.line.no for section in labels if section.line is not None}
     remarked = {remark.line for remark in remarks}
+    # A line that was given to an issue may still be missing from its text.
+    kept = "\n".join(
+        text for i in issues for text in (i.title, *(p.render() for f in (i.symptom, i.cause, i.fix) for p in f))
+    )
     for section in sections:
         line = section.line
-        if line is None or not section.marked or line.no in used or line.no in remarked:
+        if line is None or not section.marked or line.no in remarked:
+            continue
+        if line.no in used and (section.role in KEY_ROLES | {"reply"} or section.title in kept):
             continue
         kind = section.role if section.role in REMARK_KINDS else "not-an-issue"
         title = section.title or line.text.strip()
