@@ -3,9 +3,12 @@
 In: the bytes of a log, and one snapshot of a base. Out: `Finding`s in a `ScanReport`.
 
     scanner    which lines are candidates, and what a search says of them
+    report     what is found
+    explain    which issue explains the output of a command that failed
     prefilter  which lines of a block are worth a look at all
 """
 
-from kb.scan.scanner import Finding, Scan, Scanner, ScanReport
+from kb.scan.report import Finding, ScanReport
+from kb.scan.scanner import Scan, Scanner
 
 __all__ = ["Finding", "Scan", "ScanReport", "Scanner"]

@@ -15,7 +15,6 @@ import hashlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from kb.errors import QueryError
 from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
@@ -25,11 +24,12 @@ from kb.logs.levels import process_of
 from kb.logs.lines import HALF_LINE, Lines, clip, excerpt, informative_part, text_of
 from kb.records import IssueRecord, Lang
 from kb.scan.prefilter import Prefilter
+from kb.scan.report import Finding, ScanReport, joined
 from kb.search.searcher import Searcher
 from kb.text import HAN_CHAR
 from kb.text.decode import decode
 
-__all__ = ["Finding", "Scan", "ScanReport", "Scanner"]
+__all__ = ["Scan", "Scanner"]
 
 # Chosen on the questions of tests/cases, planted in healthy logs: above 1.35 more is missed, below 1.2 alarms come.
 ALONE = 1.35  # `Fingerprint.weight` from which a line that one issue prints is searched for by itself
@@ -47,64 +47,6 @@ _CODED = "code", "status", "sig", "xid", "kill", "segmentation", "bus error", "a
 _TO_ONES = str.maketrans("023456789", "1" * 9)
 
 Codes = frozenset[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One known issue in a log."""
-
-    issue: str
-    record: IssueRecord
-    confidence: float
-    """in [0, 1]: the probability that this is the issue, as in a search"""
-    first_line: int
-    """1-based, as an editor and `grep -n` count"""
-    last_line: int
-    count: int
-    """how many lines say so"""
-    processes: int
-    """how many ranks, workers or processes wrote them, as far as the lines' prefixes show; else 1"""
-    text: str
-    """the first of these lines, without colours, a long one cut"""
-
-    def as_dict(self) -> dict[str, Any]:
-        r = self.record
-        return {
-            "issue": self.issue,
-            "lang": r.lang,
-            "project": r.project,
-            "title": r.title,
-            "confidence": round(self.confidence, 4),
-            "first_line": self.first_line,
-            "last_line": self.last_line,
-            "count": self.count,
-            "processes": self.processes,
-            "text": self.text,
-            "cause": r.cause,
-            "fix": r.fix,
-            "sources": list(r.sources),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class ScanReport:
-    findings: tuple[Finding, ...]
-    """by first line; an issue at most once"""
-    lines: int
-    size: int
-    """bytes read"""
-    snapshot: str
-    took_ms: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """The public JSON form (`kb scan --json` puts the log's name before it)."""
-        return {
-            "lines": self.lines,
-            "bytes": self.size,
-            "took_ms": round(self.took_ms, 3),
-            "snapshot": self.snapshot,
-            "findings": [finding.as_dict() for finding in self.findings],
-        }
 
 
 class Scanner:
@@ -221,7 +163,7 @@ class Scan:
             if tally.issue is not None and tally.issue in self._scanner.wanted:
                 by_issue.setdefault(tally.issue, []).append(tally)
         found = {issue: self._finding(issue, tallies) for issue, tallies in by_issue.items()}
-        found = {issue: _joined(self._earlier.get(issue), found.get(issue)) for issue in {**self._earlier, **found}}
+        found = {issue: joined(self._earlier.get(issue), found.get(issue)) for issue in {**self._earlier, **found}}
         return tuple(sorted(found.values(), key=lambda finding: (finding.first_line, finding.issue)))
 
     def _finding(self, issue: str, tallies: list[_Tally]) -> Finding:
@@ -363,21 +305,6 @@ class Scan:
             return False
         tally.issue, tally.confidence = best.issue, best.confidence
         return True
-
-
-def _joined(earlier: Finding | None, later: Finding | None) -> Finding:
-    """One issue, found by two snapshots in one log."""
-    if earlier is None or later is None:
-        found = earlier or later
-        assert found is not None
-        return found
-    return replace(
-        earlier,
-        confidence=max(earlier.confidence, later.confidence),
-        last_line=later.last_line,
-        count=earlier.count + later.count,
-        processes=max(earlier.processes, later.processes),
-    )
 
 
 def _is_about(translations: dict[str, IssueRecord], project: str) -> bool:
