@@ -59,7 +59,7 @@ _EXCEPTION = re.compile(
 _ERROR_CODE = re.compile(
     r"\[Errno -?\d{1,5}\]|\b(?:E(?:(?:ACCES|ADDRINUSE|CONNREFUSED|CONNRESET|EXIST|INTEGRITY|INVAL|MFILE|NOENT|"
     r"NOSPC|NOTFOUND|PERM|PIPE|RESOLVE|TARGET|TIMEDOUT)\b|RR_[A-Z_]{3,40}|\d{4,5}\b)|(?:CS|TS)\d{4}\b|ORA-\d{3,5}|"
-    r"SQLSTATE\b|C\d{4}:|^(?!KB)[A-Z]{2,5}\d{3,6}: ?(?=[A-Z])|LNK\d{4}\b|"
+    r"SQLSTATE\b|C\d{4}:|^(?!KB)[A-Z]{2,5}\d{3,6}: ?(?=[A-Z]|\[PID: )|LNK\d{4}\b|"
     r"(?:^|HTTP(?:/\d\.\d)? )[45]\d\d [A-Z][a-z]{2,15}(?: [A-Z][a-z]{1,15}){0,4}(?![\w])|"
     r"^ERROR \d{3,5} \([A-Z0-9]{5}\)|^Job for \S{1,60} failed|SIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM)\b)"
 )
@@ -111,7 +111,8 @@ _SAYINGS = (
     "rejected", "corrupt", "larger than the maximum", "exceed the", "exceeds the", "no kernel image",
     "marked as ready", "duplicate entry", "error code:", "error_code:", '"level":"fatal"', '"level":"error"',
     '"level":"panic"', "is longer than the", "not ready", "gave http response", "exception: ",
-    "error response from daemon", "execution failed", "out of resource",
+    "error response from daemon", "execution failed", "out of resource", "got completion from peer ",
+    "got completion with ", "is not compatible with the current ",
 )  # fmt: skip
 
 # --- what is no failure ---------------------------------------------------------------------------------------------

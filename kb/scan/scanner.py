@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from kb.errors import QueryError
 from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
-from kb.logs.codes import codes, contradicts
+from kb.logs.codes import Codes, codes, contradicts, has_code_words
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
 from kb.logs.levels import process_of
 from kb.logs.lines import HALF_LINE, Lines, clip, excerpt, informative_part, text_of
@@ -42,11 +42,6 @@ MAX_PROCESSES = 4096
 MAX_JUDGED, MAX_KEY = 4096, 1000
 
 _DIGITS = b"0123456789"
-# One of these stands in every line with an exit code, a signal or an Xid; most lines have none.
-_CODED = "code", "status", "sig", "xid", "kill", "segmentation", "bus error", "abort", "floating", "illegal", "terminat"
-_TO_ONES = str.maketrans("023456789", "1" * 9)
-
-Codes = frozenset[tuple[str, str]]
 
 
 class Scanner:
@@ -84,7 +79,7 @@ class _Tally:
 
     fingerprint: Fingerprint
     issues: frozenset[str]
-    """those that print a fingerprint of such a line, and no exit code, signal or Xid that contradicts it"""
+    """those that print a fingerprint of such a line, and no code that contradicts it"""
     first: int
     text: str
     last: int = 0
@@ -233,7 +228,7 @@ class Scan:
         coded = self._coded.get(key)
         text = text_of(part) if coded is not False else ""
         if coded is None:
-            coded = self._coded[key] = bool(_codes(text.translate(_TO_ONES)))
+            coded = self._coded[key] = has_code_words(text)
         line_codes = codes(text) if coded else frozenset()
         if (key, line_codes) not in self._judged:
             self._judged[key, line_codes] = self._tally(text or text_of(part), line_codes, number)
@@ -261,7 +256,7 @@ class Scan:
         return tally
 
     def _agreeing(self, fingerprint: Fingerprint, line_codes: Codes) -> frozenset[str]:
-        """The issues that print this fingerprint, without those whose signal, exit code or Xid is another one."""
+        """The issues that print this fingerprint, without those whose code is another one."""
         if not line_codes:
             return fingerprint.issues
         return frozenset(
@@ -310,8 +305,3 @@ class Scan:
 def _is_about(translations: dict[str, IssueRecord], project: str) -> bool:
     names = {name.casefold() for record in translations.values() for name in (record.project or "", *record.tags)}
     return project.casefold() in names
-
-
-def _codes(text: str) -> Codes:
-    lower = text.lower()
-    return codes(text) if any(word in lower for word in _CODED) else frozenset()
