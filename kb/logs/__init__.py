@@ -7,7 +7,9 @@ lines, or the fingerprints that match a line. Everything works on text alone, in
     levels        the part of it that needs a log: levels, processes, programs that go on, words of suspicion
     prefix        rank, worker, time and level in front of a message: taken off
     variables     the parts of a line that differ between two runs: masked
-    codes         exit codes, signals and Xid numbers that a text names, and whether two texts contradict
+    codes         exit codes, Xid, CANN, InfiniBand, CUDA and HTTP codes of a text, and whether two texts contradict
+    quantities    the named numbers of known messages: memory, the number of a collective, sizes of tensors
+    conditions    what an article demands of these: `unallocated >= 0.5 GiB`
     read          a pasted question or log -> `Query`: signatures, prose, context
     errors        the error lines that a page quotes, in a fence or inside a sentence
     fingerprints  the error lines of a base as runs of words, and those that match a line

@@ -12,15 +12,15 @@ which Ascend's runtime adds to the code of whatever failed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-__all__ = ["Codes", "codes", "contradicts", "has_code_words"]
+__all__ = ["Codes", "capabilities", "codes", "contradicts", "has_code_words"]
 
 Codes = frozenset[tuple[str, str]]
 """("exit", signal number), ("exit", "code") for an ordinary exit code, ("xid", number), ("cann", "507048" or "EI0002"),
-("ib", status), ("cuda", error number), ("http", status), ("sm", major number of the compute capability)"""
+("ib", status), ("cuda", error number), ("http", status), ("sm", major compute capability, 10 for all of Blackwell)"""
 
 _EXIT = re.compile(
     r"(?:return code|exit(?:s|ed)?(?: with)?(?: (?:return|exit))? ?(?:code|status)|exitcode)[^\w\n-]{0,6}(-?\d{1,3})\b",
@@ -82,8 +82,8 @@ _HTTP_AFTER = re.compile(
 
 # A list of several is what a program was built for; one alone is what a card is.
 _SM = re.compile(r"(?:(?<![=\w])sm_\d{2,3}[a-f]?\b[ ,;/]{0,2}){1,40}", re.IGNORECASE)
-_SM_NUMBER = re.compile(r"sm_(\d{1,2})\d[a-f]?[ ,;/]{0,2}", re.IGNORECASE)
-_BLACKWELL = frozenset(("10", "11", "12"))  # the major numbers of one generation
+_SM_NUMBER = re.compile(r"sm_(\d{1,2})(\d)[a-f]?[ ,;/]{0,2}", re.IGNORECASE)
+_BLACKWELL = (10, 11, 12)  # the major numbers of one generation
 
 _CONTEXT_CHARS = 32  # in front of a number
 _WITH_ANY_FAILURE = frozenset((("cann", "EE9999"), ("cann", "E19999"), ("ib", "0"), ("ib", "5"), ("cuda", "0")))
@@ -114,6 +114,13 @@ def contradicts(one: Codes, other: Codes) -> bool:
     return any(not any(code[0] == kind for code in one & other) for kind in both)
 
 
+def capabilities(text: str) -> Iterator[tuple[int, int]]:
+    """Major and minor number of each compute capability that is written as `sm_86` and stands alone."""
+    for match in _SM.finditer(text):
+        if one := _SM_NUMBER.fullmatch(match[0]):
+            yield int(one[1]), int(one[2])
+
+
 def _exits(text: str) -> set[str]:
     found = {_SIGNALS[name] for name in (*_SIGNAL_NAME.findall(text), *_SIGNAL_WORDS.findall(text))}
     found.update(_SIGNAL_NUMBER.findall(text))
@@ -136,10 +143,8 @@ def _cuda(text: str) -> Iterable[str]:
     return (_CUDA_OLD.get(code, code) for code in (*_CUDA.findall(text), *_CUDA_BARE.findall(text)))
 
 
-def _capabilities(text: str) -> Iterable[str]:
-    """The major compute capabilities that stand alone; Blackwell's as 10."""
-    alone = (_SM_NUMBER.fullmatch(match[0]) for match in _SM.finditer(text))
-    return ("10" if one[1] in _BLACKWELL else one[1] for one in alone if one)
+def _majors(text: str) -> Iterable[str]:
+    return ("10" if major in _BLACKWELL else str(major) for major, _ in capabilities(text))
 
 
 class _Kind(NamedTuple):
@@ -168,5 +173,5 @@ _KINDS = (
         ("http", "status", "状态码", "error", "forbidden", "not found", "unauthorized", "many requests", "gateway"),
         partial(_beside, number=_HTTP, before=_HTTP_BEFORE, after=_HTTP_AFTER),
     ),
-    _Kind("sm", ("sm_",), _capabilities),
+    _Kind("sm", ("sm_",), _majors),
 )
