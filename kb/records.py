@@ -50,12 +50,18 @@ class IssueRecord:
     title: str
     """one line"""
     symptom: str
-    """markdown, verbatim slices of the article; so are cause and fix"""
+    """markdown, verbatim slices of the article; so are cause, fix, only_when and confusable"""
     cause: str
     """empty when the article names none; never invented"""
     fix: str
+    only_when: str
+    """by which numbers of its message one sees that it is this issue; empty when the article names none"""
+    confusable: str
+    """what looks alike and is another issue; empty when the article names none"""
     errors: tuple[str, ...]
     """literal error lines"""
+    conditions: tuple[str, ...]
+    """those of `only_when`, as in `unallocated >= 0.5 GiB`: `kb.logs.conditions` evaluates them"""
     aliases: tuple[str, ...]
     """how people without an error line would describe the problem; empty when the article lists none"""
     versions: tuple[str, ...]
@@ -66,9 +72,8 @@ class IssueRecord:
     @property
     def digest(self) -> str:
         """sha256 of the content without its place, 64 hex digits. It changes when the record must be encoded again."""
-        content = [self.issue, self.lang, self.project, self.title, self.symptom, self.cause, self.fix]
-        lists = [list(self.errors), list(self.aliases), list(self.versions), list(self.tags), list(self.sources)]
-        text = json.dumps([content, lists], ensure_ascii=False, separators=(",", ":"))
+        content = {name: getattr(self, name) for name in self.__slots__ if name not in ("id", "source")}
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,7 +86,7 @@ class IssueRecord:
     def from_dict(cls, data: dict[str, Any]) -> IssueRecord:
         """The inverse of `as_dict`; lists become tuples again. Raises KeyError or TypeError for another form."""
         values = {name: data[name] for name in cls.__slots__}
-        for name in ("errors", "aliases", "versions", "tags", "sources"):
+        for name in ("errors", "conditions", "aliases", "versions", "tags", "sources"):
             values[name] = tuple(values[name])
         values["source"] = Source(**values["source"])
         return cls(**values)

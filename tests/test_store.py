@@ -45,7 +45,9 @@ one_bag = st.lists(word, max_size=12).map(bag)
 def record(n: int, lang: Lang = "en", project: str | None = "Demo", issue: int | None = None) -> IssueRecord:
     name = f"a#{(n if issue is None else issue) + 1}"
     title, source = f"title {n} 标题", Source("en/a.md", n + 1, n + 1)
-    return IssueRecord(f"{name}/{lang}", name, lang, project, title, "s", "c", "f", (f"E{n}",), (), (), (), (), source)
+    return IssueRecord(
+        f"{name}/{lang}", name, lang, project, title, "s", "c", "f", "", "", (f"E{n}",), (), (), (), (), (), source
+    )
 
 
 def kind_of(n: int) -> int:
@@ -343,7 +345,10 @@ def test_any_text_survives(tmp_path: Path) -> None:
         AWKWARD,
         "",
         "",
+        AWKWARD,
+        AWKWARD,
         (AWKWARD,) * 2,
+        (AWKWARD,),
         (AWKWARD,),
         (),
         (),

@@ -35,6 +35,11 @@ class IssueFields:
     symptom: list[Part] = field(default_factory=list)
     cause: list[Part] = field(default_factory=list)
     fix: list[Part] = field(default_factory=list)
+    only_when: list[Part] = field(default_factory=list)
+    """only of an article in our own form, as are the next two"""
+    confusable: list[Part] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
+    """what the bullets of `only_when` begin with"""
     errors: list[str] = field(default_factory=list)
     """error lines; empty: `kb.articles.errors` finds them in title and symptom"""
     aliases: list[str] = field(default_factory=list)

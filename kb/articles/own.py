@@ -5,6 +5,7 @@
     ### Symptom | 现象
     ### Cause | 原因
     ### Fix | 解决方案
+    ### Only when | 判别
     ### Not to be confused with | 容易混淆
     ### Asked as | 常见问法
 
@@ -35,6 +36,8 @@ OWN_LABELS = {
     "原因": "cause",
     "fix": "fix",
     "解决方案": "fix",
+    "only when": "only_when",
+    "判别": "only_when",
     "not to be confused with": "confusable",
     "容易混淆": "confusable",
     "asked as": "aliases",
@@ -46,6 +49,7 @@ _PROJECT = re.compile(
     r"^\s{0,3}(?:\*\*)?(?:Project|项目)(?:\*\*)?\s?[:：]\s?(?:\*\*)?\s?(\S[^\n]{0,80})", re.IGNORECASE
 )
 _BULLET = re.compile(r"^\s{0,8}(?:[-*+•]|\d{1,2}[.)、])\s{1,4}")
+_CONDITION = re.compile(r"^\s{0,3}[-*+•]\s{1,4}(?:`([^`\n]{1,300})`|(\S[^\n]{0,80}))")
 
 
 @dataclass
@@ -137,15 +141,24 @@ def _read_issue(node: _Node, remarks: list[Remark], role_of: RoleOf) -> IssueFie
     remarks += [Remark(line.no, "unread", line.text.strip()) for line in loose]
     for child in node.children:
         role = child.own_role
-        if role in ("symptom", "cause", "fix"):
+        if role in ("symptom", "cause", "fix", "only_when", "confusable"):
             part = Part(child.body)
             getattr(issue, role).append(part)
             issue.last = max([issue.last, child.heading.no, *(line.no for line in child.body if line.kind != "blank")])
+            if role == "only_when":
+                issue.conditions = _conditions(child.body)
         elif role == "aliases":
             issue.aliases = _aliases(child.body)
         else:
             _remark_section(child, remarks, role_of, role)
     return issue
+
+
+def _conditions(lines: Sequence[Line]) -> list[str]:
+    """The inline code that each bullet begins with. Where there is none, the words: `kb check` says that they are no
+    condition."""
+    found = (_CONDITION.match(line.text) for line in lines if line.kind == "text")
+    return [(match[1] or match[2]).strip() for match in found if match]
 
 
 def _aliases(lines: Sequence[Line]) -> list[str]:

@@ -49,7 +49,7 @@ _BODY: dict[Lang, str] = {
 
 ### Not to be confused with
 
-- <to write: what looks alike and is something else, linked as [`other-slug#1`](other-slug.md)>
+- <to write: what looks alike and is something else, linked as [`other-slug#1`](other-slug.md); when a number in the message decides, a section `### Only when` says so to kb>
 
 ### Asked as
 
@@ -84,7 +84,7 @@ _BODY: dict[Lang, str] = {
 
 ### 容易混淆
 
-- <待写：看着像、其实是另一回事的问题，这样链接：[`other-slug#1`](other-slug.md)>
+- <待写：看着像、其实是另一回事的问题，这样链接：[`other-slug#1`](other-slug.md)；报错里的数字就能区分的，另写一节 `### 判别`>
 
 ### 常见问法
 

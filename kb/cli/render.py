@@ -86,6 +86,10 @@ class Screen:
         self._section(words["symptom"], record.symptom or "\n".join(record.errors))
         self._section(words["cause"], record.cause or words["no cause"])
         self._section(words["fix"], record.fix or words["no fix"])
+        if record.only_when and most_sources is None:
+            self._section(words["only when"], record.only_when)
+        if record.confusable and most_sources is None:
+            self._section(words["confusable"], record.confusable)
         if record.aliases and most_sources is None:
             self._section(words["aliases"], "\n".join(f"- {alias}" for alias in record.aliases))
         self._line()

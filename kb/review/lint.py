@@ -13,6 +13,7 @@ from kb.articles import is_draft
 from kb.articles.folder import list_articles, read_articles
 from kb.articles.scaffold import PLACEHOLDER
 from kb.errors import ArticleError
+from kb.logs import conditions
 from kb.records import Article, IssueRecord, Lang, Problem
 from kb.scraped import parse
 from kb.text import HAN, HAN_CHAR
@@ -159,6 +160,7 @@ def _within(article: Article) -> Iterator[Problem]:
             yield _at(record, "warning", f"{record.id} has no cause")
         if not record.project:
             yield _at(record, "warning", f"{record.id} names no project")
+        yield from _unreadable(record)
         text = f"{record.symptom}\n{record.fix}"
         if article.lang == "zh" and text.strip() and not HAN_CHAR.search("".join(prose_lines(text))):
             yield _at(record, "warning", f"{record.id} has no Chinese character")
@@ -168,6 +170,17 @@ def _within(article: Article) -> Iterator[Problem]:
         for source in record.sources:
             if not _URL.match(source):
                 yield _at(record, "error", f"the source {source!r} is no URL")
+
+
+def _unreadable(record: IssueRecord) -> Iterator[Problem]:
+    """Conditions that no program can check."""
+    if record.only_when and not record.conditions:
+        yield _at(record, "error", f"{record.id} has no condition in its section on when it is this issue")
+    for condition in record.conditions:
+        try:
+            conditions.parse(condition)
+        except ValueError as error:
+            yield _at(record, "error", f"a condition of {record.id} cannot be read: {error}")
 
 
 def _left_to_write(path: str, text: str) -> Iterator[Problem]:
@@ -207,6 +220,8 @@ def _between(slug: str, translations: dict[Lang, Article]) -> Iterator[Problem]:
     for one, two in zip(en.records, zh.records, strict=False):
         if one.project != two.project:
             yield _at(two, "warning", f"the project is {two.project} here, {one.project} in {en.path}")
+        if set(one.conditions) != set(two.conditions):
+            yield _at(two, "error", f"the conditions of {two.id} and {one.id} are different")
         if bool(one.errors) != bool(two.errors):
             bare, full = (one, two) if two.errors else (two, one)
             yield _at(bare, "warning", f"{bare.id} has no error line, {full.id} has")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.records import Article
+from kb.articles.own import OWN_LABELS
 from kb.scraped import parse
 from kb.scraped.labels import role_of
 
@@ -19,14 +20,14 @@ TAIL = "\n\n## Later heading\n\n### Symptom\n\nIt fails late.\n\n### Fix\n\nRest
 def texts_of(article: Article) -> str:
     parts = [article.title]
     for record in article.records:
-        parts += [record.title, record.symptom, record.cause, record.fix]
+        parts += [record.title, record.symptom, record.cause, record.fix, record.only_when, record.confusable]
     parts += [remark.text for remark in article.remarks]
     return "\n".join(parts)
 
 
 def is_kept(article: Article, heading: str, line: int) -> bool:
     inside = any(record.source.first_line <= line <= record.source.last_line for record in article.records)
-    return heading in texts_of(article) or (bool(role_of(heading)) and inside)
+    return heading in texts_of(article) or (bool(role_of(heading) or heading.casefold() in OWN_LABELS) and inside)
 
 
 LABELS = [
@@ -48,6 +49,8 @@ LABELS = [
     "FAQ",
     "目录",
     "How it works",
+    "Only when",
+    "Not to be confused with",
 ]
 BODIES = [
     "",

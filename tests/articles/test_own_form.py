@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.records import IssueRecord
 from kb.scraped import parse
 
 ENGLISH = """---
@@ -52,6 +53,12 @@ journalctl --vacuum-size=200M
 #### When that is not enough
 
 Do not delete the journal by hand.
+
+### Only when
+
+- `free < 0.1 GiB`: with more, something else
+  fills it.
+- `requested > free`, in words.
 
 ### Not to be confused with
 
@@ -116,13 +123,16 @@ def test_issues_are_slices_of_the_article() -> None:
     assert first.sources == ("https://example.org/issues/1",)
     lines = ENGLISH.split("\n")
     assert lines[first.source.first_line - 1] == "## The service cannot write its log"
-    assert lines[first.source.last_line - 1] == "Do not delete the journal by hand."
+    assert lines[first.source.last_line - 1] == "A missing folder."
+    assert first.only_when == (
+        "- `free < 0.1 GiB`: with more, something else\n  fills it.\n- `requested > free`, in words."
+    )
+    assert first.conditions == ("free < 0.1 GiB", "requested > free")
+    assert first.confusable == "A missing folder."
+    assert (second.only_when, second.conditions, second.confusable) == ("", (), "")
     assert (second.title, second.project, second.cause, second.errors) == ("The port is taken", "Other", "", ())
     assert second.fix == "Choose another port."
-    assert [(remark.kind, remark.line) for remark in article.remarks] == [
-        ("background", 12),
-        ("confusable", lines.index("### Not to be confused with") + 1),
-    ]
+    assert [(remark.kind, remark.line) for remark in article.remarks] == [("background", 12)]
 
 
 def test_single_issue_in_chinese() -> None:
@@ -131,7 +141,44 @@ def test_single_issue_in_chinese() -> None:
     assert record.id == "single#1/zh"
     assert (record.title, record.project) == ("单个问题", "另一个")
     assert (record.symptom, record.cause, record.fix) == ("启动后 `端口被占用`。", "旧进程没有退出。", "结束旧进程。")
-    assert "容易混淆" in [remark.text.split("\n")[0] for remark in article.remarks]
+    assert record.confusable == "权限不足。"
+    assert [remark.text for remark in article.remarks] == ["项目：另一个"]
+
+
+@pytest.mark.parametrize(
+    ("section", "conditions"),
+    [
+        ("### Only when\n\n- `seqnum < 100`: a barrier.\n", ("seqnum < 100",)),
+        ("### 判别\n\n- `seqnum < 100 or numel == 1`：是 barrier。\n- `timeout == 600 s`\n",
+         ("seqnum < 100 or numel == 1", "timeout == 600 s")),
+        ("### Only when:\n\nWords first.\n\n* `numel == 1`\n  - `seqnum < 3` is said of it\n", ("numel == 1",)),
+        ("### Only when\n\n- the number is small\n", ("the number is small",)),  # which `kb check` reports
+        ("### Only when\n\n```\n- `seqnum < 100`\n```\n", ()),
+        ("### Only when\n", ()),
+    ],
+)
+def test_conditions_are_what_the_bullets_begin_with(section: str, conditions: tuple[str, ...]) -> None:
+    text = ENGLISH.replace("Choose another port.\n", f"Choose another port.\n\n{section}")
+    article = parse(text.encode(), path="en/startup.md")
+    assert article.records[1].conditions == conditions
+    assert article.records[1].only_when == section.partition("\n")[2].strip()
+    assert article.records[1].fix == "Choose another port."
+    assert [remark.kind for remark in article.remarks] == ["background"]
+
+
+def test_a_record_survives_json() -> None:
+    for record in parse(ENGLISH.encode(), path="en/startup.md").records:
+        assert IssueRecord.from_dict(json.loads(json.dumps(record.as_dict()))) == record
+
+
+@pytest.mark.parametrize("name", ["only_when", "confusable", "conditions"])
+def test_what_a_record_says_is_in_its_digest_and_has_to_be_there(name: str) -> None:
+    record = parse(ENGLISH.encode(), path="en/startup.md").records[0]
+    other = {**record.as_dict(), name: ("x",) if name == "conditions" else "x"}
+    assert IssueRecord.from_dict(other).digest != record.digest
+    del other[name]
+    with pytest.raises(KeyError):
+        IssueRecord.from_dict(other)
 
 
 def test_both_translations_share_the_issue() -> None:

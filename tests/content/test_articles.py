@@ -18,7 +18,7 @@ def test_our_own_articles_are_whole() -> None:
     for path, data in list(read_articles(SHIPPED))[:: 1 if THOROUGH else 4]:
         assert isinstance(data, bytes)
         article = parse(data, path=path)
-        assert {remark.kind for remark in article.remarks} <= {"background", "confusable"}, path
+        assert {remark.kind for remark in article.remarks} <= {"background"}, path
         assert article.title not in [record.title for record in article.records], path
         for record in article.records:
             assert record.symptom, path
