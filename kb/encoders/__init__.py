@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from kb.arrays import Array
 from kb.errors import EncoderUnavailable
 
-__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "rarity", "refuse_folder", "surprisal"]
+if TYPE_CHECKING:
+    from kb.encoders.static import StaticEncoder
+
+__all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "rarity", "refuse_folder", "surprisal", "term_table"]
 
 DEFAULT = "kb-static"
 """the encoder that travels inside the package"""
@@ -52,7 +56,7 @@ def open_encoder(name: str | None = None, *, offline: bool = False) -> Encoder:
     from kb.encoders.static import StaticEncoder
 
     if name is None or name == DEFAULT:
-        return StaticEncoder(_MODEL, name=DEFAULT)
+        return term_table()
     folder = Path(name)
     if _is_static(folder):
         return StaticEncoder(folder, name=name)
@@ -95,6 +99,14 @@ def surprisal(words: Iterable[str]) -> list[float]:
 
     vocabulary = UnigramTokenizer(_MODEL)
     return [vocabulary.surprisal(word) for word in words]
+
+
+@cache
+def term_table() -> StaticEncoder:
+    """The shipped table of token vectors, by which single terms are compared, whatever encoder is in use."""
+    from kb.encoders.static import StaticEncoder
+
+    return StaticEncoder(_MODEL, name=DEFAULT)
 
 
 COMMON, RARE = 5.0, 11.0

@@ -71,15 +71,20 @@ class StaticEncoder:
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Array:
         """(len(texts), dim) float32, rows of norm 1 (0: no known token). Each row depends on its own text alone."""
-        vectors = np.zeros((len(texts), self.dim), np.float32)
-        for row, ids in enumerate(self._token_ids(texts)):
-            if ids:
+        return self.vectors(self.tokens(texts))[0]
+
+    def vectors(self, tokens: Sequence[Sequence[int] | Array]) -> tuple[Array, Array]:
+        """Of texts that are split into `tokens` already: (len(tokens), dim) float32, rows of norm 1 or 0, and the norm
+        of each before that. The norm says how much a text says: common tokens have short vectors."""
+        vectors = np.zeros((len(tokens), self.dim), np.float32)
+        for row, ids in enumerate(tokens):
+            if len(ids):
                 vectors[row] = self._table[ids].sum(axis=0, dtype=np.float32)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, norms, out=vectors, where=norms > 0)
-        return vectors
+        return vectors, norms[:, 0]
 
-    def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """By the packed vocabulary, which is quicker even for thousands of texts since words repeat; texts that it
         declines, or all when there is none, by `tokenizers`."""
         texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]  # no lone surrogates

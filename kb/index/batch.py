@@ -21,6 +21,8 @@ class Batch:
     records: Sequence[IssueRecord]
     postings: Postings
     views: Views
+    profiles: Sequence[bytes]
+    """of each record, packed (`kb.index.profile`)"""
     surprisal: Array
     """(terms of the postings,) float32: how rare each is in technical text, -ln p"""
     han: dict[str, float]

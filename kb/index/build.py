@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from kb.arrays import Array
 from kb.articles import is_draft
 from kb.articles.folder import Skipped, list_articles, read_article
 from kb.articles.scaffold import PLACEHOLDER
-from kb.encoders import Encoder, open_encoder, surprisal
+from kb.encoders import Encoder, open_encoder, surprisal, term_table
 from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
 from kb.index import faiss as store_faiss
 from kb.index import snapshot
@@ -31,6 +32,7 @@ from kb.index.bm25 import Bag, bag, postings_of
 from kb.index.encoded import identity
 from kb.index.locate import READS_ARTICLES
 from kb.index.passages import lexical_text, views
+from kb.index.profile import FRONT, Sentence, pack, profile_sentences, profile_terms
 from kb.index.store import Views
 from kb.records import Article, IssueRecord
 from kb.scraped import parse
@@ -83,6 +85,7 @@ class _Part:
     bags: Sequence[Bag] = ()
     views: list[tuple[Array, Array]] = field(default_factory=list)
     """for each record (views, dim) float32, and of which kind each is"""
+    profiles: Sequence[bytes] = ()
 
 
 def build(
@@ -168,14 +171,15 @@ def _old_parts(index: Path, encoder: Encoder) -> _Old:
         manifest = store.header.manifest
         if manifest.get("code") != code() or manifest.get("encoder") != identity(encoder):
             return old
-        records, bags, views, old.han = store.contents()
-        bounds = np.searchsorted(views.rows, np.arange(len(records) + 1)).tolist()
+        contents = store.contents()
+        views, old.han = contents.views, contents.han
+        bounds = np.searchsorted(views.rows, np.arange(len(contents.records) + 1)).tolist()
         row = 0
         for path, sha, count in store.articles():
-            rows = range(row, row + count)
-            spans = [slice(bounds[r], bounds[r + 1]) for r in rows]
+            rows = slice(row, row + count)
+            spans = [slice(*span) for span in pairwise(bounds[row : row + count + 1])]
             views_of = [(views.vectors[span], views.kinds[span]) for span in spans]
-            old.parts[path] = _Part(records[row : row + count], bags[row : row + count], views_of)
+            old.parts[path] = _Part(contents.records[rows], contents.bags[rows], views_of, contents.profiles[rows])
             old.shas[path] = sha
             row += count
     except (IndexMissing, IndexCorrupt, FileNotFoundError):
@@ -187,29 +191,50 @@ def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progres
     records = [record for article in fresh for record in article.records]
     segmenter = Segmenter(dictionary_for(map(_text, records)))
     texts = [views(record) for record in records]
-    flat = [text for group in texts for _, text in group]
-    kinds = np.fromiter((kind for group in texts for kind, _ in group), np.int32, len(flat))
+    told = [profile_sentences(record) for record in records]
+    # Many sentences are views, too: each distinct text is encoded once.
+    distinct = list(dict.fromkeys(text for group in (*texts, *told) for _, text in group))
+    number = {text: i for i, text in enumerate(distinct)}
     chunks: list[Array] = []
-    for at in range(0, len(flat), _ENCODE_TEXTS):
-        chunks.append(encoder.encode(flat[at : at + _ENCODE_TEXTS], kind="passage"))
+    for at in range(0, len(distinct), _ENCODE_TEXTS):
+        chunks.append(encoder.encode(distinct[at : at + _ENCODE_TEXTS], kind="passage"))
         if progress:
-            progress("encode", min(at + _ENCODE_TEXTS, len(flat)), len(flat))
+            progress("encode", min(at + _ENCODE_TEXTS, len(distinct)), len(distinct))
     vectors = np.concatenate(chunks) if chunks else np.zeros((0, encoder.dim), np.float32)
     if not np.isfinite(vectors).all():
         raise KbError(f"the encoder {encoder.name} made vectors that are no numbers", hint="choose another --encoder")
-    ends = np.cumsum([len(group) for group in texts]).tolist()
+    packed = _profiles(records, told, [vectors[[number[text] for _, text in group]] for group in told], segmenter)
     parts: dict[str, _Part] = {}
     row = 0
     for article in fresh:
-        rows = range(row, row + len(article.records))
-        spans = [slice(ends[r] - len(texts[r]), ends[r]) for r in rows]
+        rows = slice(row, row + len(article.records))
         parts[article.path] = _Part(
             article.records,
             [bag(tokenise(_text(record), segmenter)) for record in article.records],
-            [(vectors[span], kinds[span]) for span in spans],
+            [
+                (vectors[[number[text] for _, text in group]], np.array([kind for kind, _ in group], np.int32))
+                for group in texts[rows]
+            ],
+            packed[rows],
         )
         row += len(article.records)
     return parts
+
+
+def _profiles(
+    records: Sequence[IssueRecord],
+    told: Sequence[Sequence[tuple[Sentence, str]]],
+    vectors: Sequence[Array],
+    segmenter: Segmenter,
+) -> list[bytes]:
+    """The profile of each record; `told` are its sentences, `vectors` theirs."""
+    terms = [profile_terms(record, segmenter) for record in records]
+    distinct = list({term for fields, _ in terms for term, field in fields.items() if field & FRONT})
+    tokens = dict(zip(distinct, term_table().tokens(distinct), strict=True))
+    return [
+        pack(record, *found, tokens, of, [kind for kind, _ in sentences], segmenter)
+        for record, found, sentences, of in zip(records, terms, told, vectors, strict=True)
+    ]
 
 
 def _text(record: IssueRecord) -> str:
@@ -240,6 +265,7 @@ def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, f
         records=records,
         postings=postings,
         views=views,
+        profiles=[one for _, _, part in kept for one in part.profiles],
         surprisal=np.array(surprisal(postings.terms), np.float32),
         han=han,
         articles=[(path, sha, len(part.records)) for path, sha, part in kept],

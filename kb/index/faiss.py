@@ -8,24 +8,24 @@ recall. docs/index-format.md describes the files.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import weakref
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kb.arrays import Array, dump, load
-from kb.errors import IndexCorrupt, IndexMissing
+from kb.errors import IndexCorrupt
 from kb.index import snapshot
 from kb.index.bm25 import Bag, Postings
 from kb.index.header import LANGS, Columns, Header, Vocabulary
+from kb.index.parts import Parts, digests_of, starts_of
 from kb.index.passages import View
+from kb.index.profile import Profile, unpack
 from kb.index.store import Views, rank
 from kb.records import IssueRecord, Ranking
 from kb.text import HAN
@@ -41,8 +41,6 @@ _ATTEMPTS = 5  # how often an index may be replaced under a reader that is just 
 def publish(folder: Path, batch: Batch) -> str:
     """Commits the batch to the folder and returns the snapshot's id. The caller holds `snapshot.locked(folder)`."""
     lines = [_line(record.as_dict()) for record in batch.records]
-    starts = np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64)
-    digests = b"".join(hashlib.sha256(line).digest()[:8] for line in lines)
     issues = {issue: i for i, issue in enumerate(sorted({r.issue for r in batch.records}))}
     subjects = [{name.casefold() for name in (r.project, *r.tags) if name} for r in batch.records]
     names = sorted(set().union(*subjects))
@@ -52,10 +50,13 @@ def publish(folder: Path, batch: Batch) -> str:
     log_p = np.fromiter((batch.han.get(term, 0.0) for term in postings.terms), np.float32, len(postings.terms))
     files = {
         "records.jsonl": b"".join(lines),
+        "profiles.bin": b"".join(batch.profiles),
         "rows.safetensors": dump(
             {
-                "starts": starts,
-                "digests": np.frombuffer(digests, np.uint8).reshape(-1, 8),
+                "starts": starts_of(lines),
+                "digests": digests_of(lines),
+                "profile_starts": starts_of(batch.profiles),
+                "profile_digests": digests_of(batch.profiles),
                 "issue": np.fromiter((issues[r.issue] for r in batch.records), np.int32, len(lines)),
                 "lang": np.fromiter((LANGS.index(r.lang) for r in batch.records), np.int32, len(lines)),
                 "about": np.array(about, np.int32).reshape(-1, 2),  # row, number of a name among the subjects
@@ -97,6 +98,19 @@ def _line(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
 
 
+@dataclass(frozen=True)
+class Contents:
+    """Of a snapshot, what a later build starts from; row i is `records[i]`."""
+
+    records: list[IssueRecord]
+    bags: list[Bag]
+    """the terms of each"""
+    views: Views
+    profiles: list[bytes]
+    han: dict[str, float]
+    """Chinese terms -> log probability"""
+
+
 class FaissStore:
     """A published snapshot, opened. Later builds do not disturb it. Safe to share between threads."""
 
@@ -105,8 +119,8 @@ class FaissStore:
     def __init__(self, folder: Path) -> None:
         """Raises IndexMissing or IndexCorrupt."""
         self.folder = folder
-        self._reading = Lock()
-        self._release: weakref.finalize[..., FaissStore] | None = None
+        self._records: Parts | None = None
+        self._profiles: Parts | None = None
         for attempt in range(_ATTEMPTS):
             manifest, identity = snapshot.read_manifest(folder)
             try:
@@ -131,12 +145,8 @@ class FaissStore:
         rows = load(snapshot.read_file(folder, files["rows"]), folder / files["rows"]["name"])
         dense = load(snapshot.read_file(folder, files["dense"]), folder / files["dense"]["name"])
         lexical = load(snapshot.read_file(folder, files["lexical"]), folder / files["lexical"]["name"])
-        # Read by offset, each record against its own digest: a search shows a few of what may be many megabytes.
-        # Not mapped: a file that is cut short under a mapping kills the process.
-        with snapshot.open_file(folder, files["records"]) as file:
-            self._records = os.dup(file.fileno())
-        self._release = weakref.finalize(self, os.close, self._records)
-        self._starts, self._digests = rows["starts"], rows["digests"]
+        self._records = Parts(folder, files["records"], rows["starts"], rows["digests"])
+        self._profiles = Parts(folder, files["profiles"], rows["profile_starts"], rows["profile_digests"])
         text = bytes(lexical["terms"]).decode("utf-8")
         terms = text.split("\n") if text else []
         columns = Columns(rows["issue"], rows["lang"], rows["about"], manifest["subjects"])
@@ -163,7 +173,9 @@ class FaissStore:
             self.header.vocabulary,
         )
         agree = (
-            self._digests.shape == (n, 8)
+            self._records is not None
+            and self._profiles is not None
+            and self._records.size == self._profiles.size == n
             and columns.issue.shape == columns.lang.shape == (n,)
             and columns.about.ndim == 2
             and columns.about.shape[1] == 2
@@ -177,12 +189,10 @@ class FaissStore:
             and (not len(p.rows) or 0 <= p.rows.min() <= p.rows.max() < n)
             and bool(np.isfinite(v.vectors).all())
             and bool(np.isfinite(p.weights).all() and np.isfinite(vocabulary.surprisal).all())
-            and bool((np.diff(self._starts) >= 0).all() and (np.diff(p.starts) >= 0).all())
-            and (not n or self._starts[0] == 0)
+            and bool((np.diff(p.starts) >= 0).all())
             and (not len(p.starts) or p.starts[0] == 0)
             and bool((np.diff(v.rows) >= 0).all())
             and (not n or 0 <= columns.lang.min() <= columns.lang.max() < len(LANGS))
-            and (self._starts[-1] if len(self._starts) else -1) == manifest["files"]["records"]["bytes"]
             and manifest["counts"]["records"] == n
             and manifest["counts"]["views"] == len(v.vectors)
             and manifest["counts"]["terms"] == len(p.terms)
@@ -195,12 +205,13 @@ class FaissStore:
             raise IndexCorrupt("the files of the index do not belong together", path=self.folder, hint="`kb build`")
 
     def close(self) -> None:
-        if self._release is not None:
-            self._release()
+        for parts in (self._records, self._profiles):
+            if parts is not None:
+                parts.close()
 
     @property
     def size(self) -> int:
-        return len(self._starts) - 1
+        return len(self.header.columns.issue)
 
     def dense(self, vector: Array, k: int, rows: Array | None = None) -> Ranking:
         import faiss
@@ -253,37 +264,33 @@ class FaissStore:
                 spread[there] = 0
         return found.T
 
+    def profiles(self, rows: Sequence[int]) -> list[Profile]:
+        assert self._profiles is not None
+        return [unpack(self._profiles.read(row), f"profile {row}") for row in rows]
+
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
-        return [IssueRecord.from_dict(json.loads(self._read(row))) for row in rows]
-
-    def _read(self, row: int) -> bytes:
-        first, last = int(self._starts[row]), int(self._starts[row + 1])
-        if self._release is None or not self._release.alive:
-            raise IndexMissing("this base is closed", hint="open it anew")
-        data = self._bytes(first, last - first)
-        if hashlib.sha256(data).digest()[:8] != self._digests[row].tobytes():
-            path = self.folder / self.header.manifest["files"]["records"]["name"]
-            raise IndexCorrupt(f"record {row} is damaged", path=path, hint="`kb build` writes it anew")
-        return data
-
-    def _bytes(self, offset: int, size: int) -> bytes:
-        if hasattr(os, "pread"):  # forked processes share a position in the file
-            return os.pread(self._records, size, offset)
-        with self._reading:
-            os.lseek(self._records, offset, os.SEEK_SET)
-            return os.read(self._records, size)
+        assert self._records is not None
+        return [IssueRecord.from_dict(json.loads(self._records.read(row))) for row in rows]
 
     def articles(self) -> list[tuple[str, str, int]]:
         """path, sha256 and number of records of every article, as published."""
         data = snapshot.read_file(self.folder, self.header.manifest["files"]["articles"])
         return [(path, digest, count) for path, digest, count in map(json.loads, data.splitlines())]
 
-    def contents(self) -> tuple[list[IssueRecord], list[Bag], Views, dict[str, float]]:
-        """Everything a later build starts from: the records, the terms of each, their vectors, the Chinese terms."""
-        data = snapshot.read_file(self.folder, self.header.manifest["files"]["records"])
-        records = [IssueRecord.from_dict(json.loads(line)) for line in data.splitlines()]
+    def contents(self) -> Contents:
+        """Everything a later build starts from."""
+        files = self.header.manifest["files"]
+        records = snapshot.read_file(self.folder, files["records"])
+        profiles = snapshot.read_file(self.folder, files["profiles"])
+        assert self._profiles is not None
+        bounds = self._profiles.starts.tolist()
         vocabulary = self.header.vocabulary
         first = bisect_left(vocabulary.terms, HAN[0])
         log_p = vocabulary.log_p.tolist()
-        han = {term: log_p[i] for i, term in enumerate(vocabulary.terms[first:], first) if log_p[i] < 0}
-        return records, self._postings.bags(), self._views, han
+        return Contents(
+            [IssueRecord.from_dict(json.loads(line)) for line in records.splitlines()],
+            self._postings.bags(),
+            self._views,
+            [profiles[start:end] for start, end in pairwise(bounds)],
+            {term: log_p[i] for i, term in enumerate(vocabulary.terms[first:], first) if log_p[i] < 0},
+        )

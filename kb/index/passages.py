@@ -7,11 +7,12 @@ from enum import IntEnum
 
 from kb.records import IssueRecord
 
-__all__ = ["View", "lexical_text", "views"]
+__all__ = ["MAX_ALIASES", "View", "lexical_text", "plain", "views", "without_code"]
 
 _MARKS = re.compile(r"[`*#>|]+|\]\([^)\n]{0,400}\)|!?\[")
 MAX_VIEW_CHARS = 4000  # the mean of more tokens than this is the mean of any text
-MAX_ALIASES = 32  # of the ways in which people put one problem
+MAX_ALIASES = 32
+"""of the ways in which people put one problem"""
 
 
 class View(IntEnum):
@@ -31,9 +32,9 @@ class View(IntEnum):
 
 def views(record: IssueRecord) -> list[tuple[View, str]]:
     """The texts of a record that are encoded, each on its own; empty ones are left out."""
-    described = _plain(f"{record.title}\n{_without_code(record.symptom)}")
+    described = plain(f"{record.title}\n{without_code(record.symptom)}")
     printed = "\n".join(record.errors)
-    whole = _plain(f"{record.project or ''}\n{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}")
+    whole = plain(f"{record.project or ''}\n{record.title}\n{record.symptom}\n{record.cause}\n{record.fix}")
     aliases = record.aliases[:MAX_ALIASES]
     texts = [
         (View.DESCRIBED, described),
@@ -51,7 +52,7 @@ def lexical_text(record: IssueRecord) -> str:
     return "\n".join(part for part in (*parts, *record.tags, *record.aliases[:MAX_ALIASES]) if part)
 
 
-def _without_code(markdown: str) -> str:
+def without_code(markdown: str) -> str:
     """An empty line in place of each fenced block."""
     from kb.text import fences  # a search imports this module, but never gets here
 
@@ -59,5 +60,6 @@ def _without_code(markdown: str) -> str:
     return "\n".join(block.text if isinstance(block, fences.Prose) else "" for block in blocks)
 
 
-def _plain(markdown: str) -> str:
+def plain(markdown: str) -> str:
+    """The words without the marks of markdown and without the targets of links."""
     return _MARKS.sub(" ", markdown)

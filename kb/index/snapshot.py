@@ -35,12 +35,12 @@ __all__ = [
     "write",
 ]
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"
 _TEMPORARY = ".tmp-{pid}-{name}"
-_OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl)\Z")
+_OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl|bin)\Z")
 _LEFT_BEHIND = re.compile(r"\.tmp-\d+-(?:manifest|[a-z]{3,20}-[0-9a-f]{12})?\.[a-z]+\Z")
 _BUILD = "kb build"
 # Never through a link somebody put there, and never waiting for the other end of a pipe.

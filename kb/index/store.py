@@ -15,6 +15,7 @@ import numpy as np
 
 from kb.arrays import Array
 from kb.index.header import Header
+from kb.index.profile import Profile
 from kb.records import IssueRecord, Ranking
 
 __all__ = ["Store", "Views", "rank"]
@@ -53,6 +54,9 @@ class Store(Protocol):
 
     def weights(self, terms: Sequence[str], rows: Array) -> Array:
         """(len(rows), len(terms)) float32: the BM25 weight of each term in each row; 0 where it does not stand."""
+
+    def profiles(self, rows: Sequence[int]) -> list[Profile]:
+        """In the order of `rows`. Raises IndexCorrupt when a profile is not what was written."""
 
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
         """In the order of `rows`. Raises IndexCorrupt when a record is not what was written."""

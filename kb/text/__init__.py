@@ -17,6 +17,7 @@ from kb.text.tokens import (
     clean,
     detect_lang,
     dictionary_for,
+    sentences,
     term_weights,
     tokenise,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "clean",
     "detect_lang",
     "dictionary_for",
+    "sentences",
     "term_weights",
     "tokenise",
     "visible",

@@ -1,0 +1,155 @@
+"""What a record says, field by field: by this an answer is verified (`kb.search.evidence`).
+
+The lexical half of an index knows which terms a record has, but not where: a word of the title says more than a word of
+the fix, and a word that stands only under "Not to be confused with" speaks against the record. The dense half has one
+vector for a whole symptom; verification compares sentence with sentence. A profile holds both for one record. It
+depends on the record, the encoder and the shipped token table alone, so a build takes the profiles of unchanged
+articles over as they are, and a search reads only those of the few issues that it verifies.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+import numpy as np
+
+from kb.arrays import Array, dump, load
+from kb.index.passages import MAX_ALIASES, plain, without_code
+from kb.logs.variables import mask
+from kb.records import IssueRecord
+from kb.text import Segmenter, clean, sentences, tokenise
+
+__all__ = ["FRONT", "Field", "Profile", "Sentence", "digests", "pack", "profile_sentences", "profile_terms", "unpack"]
+
+MAX_ERRORS, MAX_SYMPTOM, MAX_CONFUSABLE = 12, 16, 20  # sentences of each kind that are kept
+
+
+class Field(IntFlag):
+    """Where in a record a term stands. The numbers are in the index."""
+
+    TITLE = 1
+    SYMPTOM = 2
+    """outside of the error lines, too"""
+    ERRORS = 4
+    ALIASES = 8
+    BODY = 16
+    """project, tags, cause, fix"""
+    CONFUSABLE = 32
+    """what the record says of problems that look alike"""
+    NUMBER = 64
+    """the term is a number"""
+
+
+FRONT = Field.TITLE | Field.SYMPTOM | Field.ERRORS | Field.ALIASES
+"""what a person meets; cause and fix are what only the article knows"""
+
+
+class Sentence(IntEnum):
+    """What a sentence of a profile is. The numbers are in the index."""
+
+    FRONT = 0
+    """of title, symptom, error lines or aliases"""
+    CONFUSABLE = 1
+
+
+@dataclass(eq=False, repr=False)
+class Profile:
+    """One record."""
+
+    title: tuple[str, ...]
+    """the terms of the title"""
+    terms: Array
+    """(n,) uint32, ascending: the digest of each term"""
+    fields: Array
+    """(n,) uint8: the fields that the term stands in"""
+    tokens: Array
+    """int32: the tokens of the front terms that are no numbers, in the shipped table, one term after the other"""
+    starts: Array
+    """(front terms + 1,) int32: where each term's tokens begin"""
+    aliases: Array
+    """int32: positions among those front terms, one alias after the other"""
+    alias_starts: Array
+    """(aliases + 1,) int32"""
+    sentences: Array
+    """(s, dim) float16, rows of norm 1 or 0"""
+    kinds: Array
+    """(s,) uint8: a `Sentence`"""
+
+
+def digests(terms: Iterable[str]) -> Array:
+    """(terms,) uint32. Two of a question's and a record's terms have the same digest once in 100,000 questions."""
+    return np.fromiter((zlib.crc32(term.encode("utf-8", "replace")) for term in terms), np.uint32)
+
+
+def profile_sentences(record: IssueRecord) -> list[tuple[Sentence, str]]:
+    """The sentences of a record that are encoded."""
+    symptom = sentences(plain(without_code(record.symptom)), MAX_SYMPTOM)
+    errors = [mask(clean(line))[:300] for line in record.errors[:MAX_ERRORS]]
+    front = dict.fromkeys([record.title, *symptom, *errors, *record.aliases[:MAX_ALIASES]])
+    confusable = sentences(plain(record.confusable), MAX_CONFUSABLE)
+    return [*((Sentence.FRONT, one) for one in front), *((Sentence.CONFUSABLE, one) for one in confusable)]
+
+
+def profile_terms(record: IssueRecord, segmenter: Segmenter) -> tuple[dict[str, int], list[list[str]]]:
+    """Each term of the record with its fields, ordered by digest; and the terms of each alias."""
+
+    def terms(*texts: str | None) -> list[str]:
+        return tokenise(clean("\n".join(text for text in texts if text)), segmenter)
+
+    aliases = [terms(alias) for alias in record.aliases[:MAX_ALIASES]]
+    parts = {
+        Field.TITLE: terms(record.title),
+        Field.SYMPTOM: terms(record.symptom),
+        Field.ERRORS: terms(*record.errors),
+        Field.ALIASES: [term for alias in aliases for term in alias],
+        Field.BODY: terms(record.project, *record.tags, record.cause, record.fix),
+        Field.CONFUSABLE: terms(record.confusable),
+    }
+    fields: dict[str, int] = {}
+    for field, found in parts.items():
+        for term in found:
+            fields[term] = fields.get(term, Field.NUMBER if term.isdigit() else 0) | field
+    order = np.argsort(digests(fields), kind="stable")
+    names = list(fields)
+    return {names[i]: fields[names[i]] for i in order.tolist()}, aliases
+
+
+def pack(
+    record: IssueRecord,
+    fields: dict[str, int],
+    aliases: Sequence[Sequence[str]],
+    tokens: dict[str, list[int]],
+    vectors: Array,
+    kinds: Sequence[Sentence],
+    segmenter: Segmenter,
+) -> bytes:
+    """The profile as bytes. `fields`, `aliases`: see `profile_terms`; `tokens`: of each front term; `vectors` and
+    `kinds`: of the sentences."""
+    front = {term: i for i, term in enumerate(t for t, f in fields.items() if f & FRONT and not f & Field.NUMBER)}
+    of_aliases = [[front[term] for term in dict.fromkeys(alias) if term in front] for alias in aliases]
+    return dump(
+        {
+            "title": np.frombuffer(
+                "\n".join(dict.fromkeys(tokenise(clean(record.title), segmenter))).encode(), np.uint8
+            ),
+            "terms": digests(fields),
+            "fields": np.fromiter(fields.values(), np.uint8, len(fields)),
+            "tokens": np.array([token for term in front for token in tokens[term]], np.int32),
+            "starts": np.cumsum([0, *(len(tokens[term]) for term in front)], dtype=np.int32),
+            "aliases": np.array([i for alias in of_aliases for i in alias], np.int32),
+            "alias_starts": np.cumsum([0, *map(len, of_aliases)], dtype=np.int32),
+            "sentences": vectors.astype(np.float16),
+            "kinds": np.array(kinds, np.uint8),
+        }
+    )
+
+
+def unpack(data: bytes, path: str) -> Profile:
+    """Raises IndexCorrupt, which names `path`."""
+    found = load(data, path)
+    title = bytes(found.pop("title")).decode("utf-8")
+    return Profile(tuple(title.split("\n")) if title else (), **found)

@@ -1,0 +1,262 @@
+"""What speaks for and against the issues that are nearest to a question: by this an answer is verified.
+
+The features that order the candidates (`kb.search.features`) say which issue is nearest. Whether it is the one that was
+asked about is another question: in three of four cases the base does not have it, and something is always nearest. So
+the first few candidates are looked at closely, field by field and sentence by sentence (`kb.index.profile`): is what
+the question says in the symptom, or only in the fix? Does the record know every part of it? Does a number disagree?
+`kb.search.verdict` turns the evidence into a probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+from kb.arrays import Array
+from kb.encoders import Encoder, term_table
+from kb.index.header import Vocabulary
+from kb.index.profile import FRONT, Field, Profile, Sentence, digests
+from kb.logs.codes import Codes, codes
+from kb.logs.variables import mask
+from kb.records import Evidence, Query
+from kb.search.terms import TermInformation
+from kb.text import clean, sentences
+
+__all__ = ["NAMES", "Question", "Subject", "evidence"]
+
+NAMES = tuple(f.name for f in fields(Evidence))
+"""of the evidence, in the order of `Evidence`"""
+
+_MOST_TERMS = 48  # of a question that are aligned by their vectors, the most informative
+_MOST_LINES, _MOST_SENTENCES = 4, 12  # of a question's error lines and sentences that are compared
+_PROSE_CHARS = 6000  # of a question
+_CLOSE = 2.0  # units of information (a term that no issue has is 1) in "Not to be confused with" that count as 1
+_BLAS_WORK = 1 << 18  # multiplications up to which OpenBLAS stays on one thread
+
+
+class Question:
+    """A question, prepared once for all issues that are verified."""
+
+    def __init__(
+        self, query: Query, vocabulary: Vocabulary, information: TermInformation, names: frozenset[str], encoder: Encoder
+    ) -> None:
+        """`names`: the terms of the names of projects."""
+        self.query = query
+        self._vocabulary, self._information, self._encoder = vocabulary, information, encoder
+        error_shares = vocabulary.shares("\n".join(query.signatures))
+        prose_shares = vocabulary.shares(query.prose[:_PROSE_CHARS])
+        said = {
+            term: max(error_shares.get(term, 0.0), prose_shares.get(term, 0.0))
+            for term in (*prose_shares, *error_shares)
+            if not term.isdigit()
+        }
+        main = error_shares or prose_shares
+        self.terms = list(said)
+        known = self.of(self.terms)
+        self.shares = np.fromiter(said.values(), np.float32, len(said))
+        self.information = known * self.shares
+        """(terms,) of each term of the question that is no number, as a share of that of a term that no issue has"""
+        self.main_information = known * np.fromiter((main.get(term, 0.0) for term in said), np.float32, len(said))
+        """the same for its error lines, or for all of a description"""
+        self.digests = digests(self.terms)
+        self.is_name = np.fromiter((term in names for term in self.terms), bool, len(said))
+        self.all_digests = np.union1d(self.digests, digests(vocabulary.shares(query.context[:_PROSE_CHARS])))
+
+    def of(self, terms: Sequence[str]) -> Array:
+        """(len(terms),) the information of each, as a share of that of a term that no issue has."""
+        return self._information.of(terms) / self._information.unseen
+
+    @cached_property
+    def codes(self) -> Codes:
+        """An ordinary exit code counts only where the question says nothing else: launchers end every failure with
+        one."""
+        query = self.query
+        found = codes("\n".join((*query.signatures, query.prose, query.context)))
+        return found - {("exit", "code")} if query.signatures else found
+
+    @cached_property
+    def aligned(self) -> tuple[Array, Array]:
+        """(n, dim) the vectors of the most informative terms, and (n,) what each says."""
+        top = np.argsort(-self.information, kind="stable")[:_MOST_TERMS]
+        table = term_table()
+        vectors, norms = table.vectors(table.tokens([self.terms[i] for i in top.tolist()]))
+        return vectors, norms * self.shares[top]
+
+    @cached_property
+    def sentences(self) -> tuple[Array, Array]:
+        """(n, dim) the vectors of its error lines and sentences, and (n,) what each says."""
+        query = self.query
+        found = [*query.signatures[:_MOST_LINES], *sentences(query.prose[:_PROSE_CHARS], _MOST_SENTENCES)]
+        distinct = list(dict.fromkeys(mask(clean(one))[:400] for one in found))[:_MOST_SENTENCES]
+        distinct = distinct or [query.prose[:400]]
+        table = term_table()
+        return self._encoder.encode(distinct, kind="query"), table.vectors(table.tokens(distinct))[1]
+
+
+@dataclass(eq=False, repr=False)
+class Subject:
+    """An issue that is verified: all of its translations together."""
+
+    title: tuple[str, ...]
+    digests: Array
+    """(n,) uint32, ascending: of its terms"""
+    fields: Array
+    """(n,) uint8"""
+    front: Array
+    """(f, dim) float16: the vectors of its front terms"""
+    aliases: list[tuple[Array, Array]]
+    """of each alias: the rows of its terms in `front`, and what each term says"""
+    told: Array
+    """(s, dim) float32: the sentences of its front"""
+    confusable: Array
+    """(c, dim) float32: those of "Not to be confused with\""""
+    codes: Codes
+
+    @classmethod
+    def of(cls, profiles: Sequence[Profile], printed: Codes) -> Subject:
+        """`printed`: the codes in its error lines."""
+        every = np.concatenate([one.terms for one in profiles])
+        found, where = np.unique(every, return_inverse=True)
+        bits = np.zeros(len(found), np.uint8)
+        np.bitwise_or.at(bits, where, np.concatenate([one.fields for one in profiles]))
+        table = term_table()
+        vectors, aliases, at = [], [], 0
+        for one in profiles:
+            terms = [one.tokens[first:last] for first, last in zip(one.starts, one.starts[1:], strict=False)]
+            of, norms = table.vectors(terms)
+            spans = zip(one.alias_starts, one.alias_starts[1:], strict=False)
+            rows = [one.aliases[first:last] for first, last in spans]
+            aliases += [(at + row, norms[row]) for row in rows if len(row)]
+            vectors.append(of)
+            at += len(of)
+        told = np.concatenate([one.sentences for one in profiles]).astype(np.float32)
+        kinds = np.concatenate([one.kinds for one in profiles])
+        return cls(
+            tuple(dict.fromkeys(term for one in profiles for term in one.title)),
+            found,
+            bits,
+            np.concatenate(vectors),
+            aliases,
+            told[kinds == Sentence.FRONT],
+            told[kinds == Sentence.CONFUSABLE],
+            printed,
+        )
+
+    def fields_of(self, digests: Array) -> Array:
+        """(len(digests),) uint8: the fields in which each term stands, 0 where it does not."""
+        at = np.searchsorted(self.digests, digests).clip(0, max(len(self.digests) - 1, 0))
+        if not len(self.digests):
+            return np.zeros(len(digests), np.uint8)
+        return np.where(self.digests[at] == digests, self.fields[at], 0).astype(np.uint8)
+
+
+def evidence(
+    question: Question, subjects: Sequence[Subject], scores: Sequence[float], described: Sequence[float], most: int
+) -> list[Evidence]:
+    """Of the first `most` of the `subjects`, best first; the others are what they are compared with. `scores` and
+    `described`: of all candidates, in the same order: the score, and the cosine of title and symptom."""
+    in_sentences = [_sentences(question, subject) for subject in subjects]
+    means = [mean for mean, _, _ in in_sentences]
+    return [
+        Evidence(
+            lead=scores[i] - _best_other(scores, i),
+            lead_over_rest=scores[i] - float(np.mean(_others(scores, i)[:3] or [0.0])),
+            described_lead=described[i] - _best_other(described, i),
+            sentence_lead=means[i] - _best_other(means, i),
+            worst_sentence=in_sentences[i][1],
+            confusable_lead=in_sentences[i][2],
+            **_of_question(question),
+            **_coverage(question, subject),
+            **_aligned(question, subject),
+            **_codes(question, subject),
+        )
+        for i, subject in enumerate(subjects[:most])
+    ]
+
+
+def _others(values: Sequence[float], i: int) -> list[float]:
+    return [*values[:i], *values[i + 1 :]]
+
+
+def _best_other(values: Sequence[float], i: int) -> float:
+    return max(_others(values, i), default=0.0)
+
+
+def _of_question(question: Question) -> dict[str, float]:
+    return {
+        "information": float(np.log1p(question.information.sum())),
+        "error_lines": float(len(question.query.signatures)),
+        "chinese": float(question.query.lang == "zh"),
+    }
+
+
+def _coverage(question: Question, subject: Subject) -> dict[str, float]:
+    """Where the question's terms stand in the record."""
+    where = subject.fields_of(question.digests)
+    said, main = question.information, question.main_information
+    total, main_total = float(said.sum()), float(main.sum())
+    symptom = (where & (Field.TITLE | Field.SYMPTOM | Field.ERRORS)) > 0
+    front, printed = (where & FRONT) > 0, (where & Field.ERRORS) > 0
+    somewhere = (where & (FRONT | Field.BODY)) > 0
+    found = float(said[front].sum())
+    named = int(question.is_name.sum())
+    titled = question.of(subject.title)
+    repeated = np.isin(digests(subject.title), question.all_digests)
+    return {
+        "symptom_coverage": float(said[symptom].sum()) / (total + 1),
+        "front_coverage": float(main[front].sum()) / (main_total + 0.5),
+        "printed_coverage": float(main[printed].sum()) / (main_total + 0.5),
+        "title_coverage": float(titled[repeated].sum()) / (float(titled.sum()) + 0.5),
+        "name_share": float(said[front & question.is_name].sum()) / found if found > 0 else 1.0,
+        "component_share": float((somewhere & question.is_name).sum()) / named if named else 0.5,
+        "confusable_information": min(float(said[(where > 0) & ~somewhere].sum()) / _CLOSE, 1.0),
+    }
+
+
+def _aligned(question: Question, subject: Subject) -> dict[str, float]:
+    """Each informative term with the nearest one of the record: other words for the same thing, in both languages."""
+    vectors, says = question.aligned
+    total = float(says.sum())
+    if total <= 0 or not len(subject.front):
+        return {"aligned_coverage": 0.0, "alias_alignment": 0.0}
+    cosines = _products(vectors, subject.front).clip(0, 1)
+    best = 0.0
+    squares = cosines**2
+    for rows, weights in subject.aliases:
+        pairs = squares[:, rows]
+        there = float(pairs.max(axis=1) @ says) / total
+        back = float(pairs.max(axis=0) @ weights) / (float(weights.sum()) + 1e-6)
+        best = max(best, 2 * there * back / (there + back + 1e-6))
+    return {"aligned_coverage": float((cosines.max(axis=1) ** 3) @ says) / total, "alias_alignment": best}
+
+
+def _sentences(question: Question, subject: Subject) -> tuple[float, float, float]:
+    """How near the question's sentences come to the record's: the weighted mean, the worst of the half that says most,
+    and how much nearer one of them is to what the record says of other issues."""
+    vectors, says = question.sentences
+    if not len(subject.told) or says.sum() <= 0:
+        return 0.0, 0.0, 0.0
+    nearest = _products(vectors, subject.told).max(axis=1)
+    other = _products(vectors, subject.confusable).max(axis=1) if len(subject.confusable) else np.zeros(len(nearest))
+    mean = float(nearest @ says) / float(says.sum())
+    return mean, float(nearest[says >= np.median(says)].min()), float((other - nearest).max())
+
+
+def _codes(question: Question, subject: Subject) -> dict[str, float]:
+    kinds = {kind for kind, _ in question.codes}
+    printed = {kind for kind, _ in subject.codes}
+    agreeing = {kind for kind, _ in question.codes & subject.codes}
+    return {
+        "code_agreement": min(len(agreeing), 3) / 3,
+        "code_conflict": min(len((kinds & printed) - agreeing), 3) / 3,
+    }
+
+
+def _products(a: Array, b: Array) -> Array:
+    """(len(a), len(b)): all inner products, in blocks so small that no thread of BLAS is woken: on a busy machine that
+    takes longer than the products."""
+    width = max(_BLAS_WORK // max(a.size, 1), 1)
+    return np.concatenate([a @ b[at : at + width].T.astype(np.float32, copy=False) for at in range(0, len(b), width)], axis=1)
