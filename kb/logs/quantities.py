@@ -3,11 +3,11 @@
 Often such a number tells two failures apart that print the same words. An article states its condition on them
 (`kb.logs.conditions`). A text may hold a message several times, once for each process: a quantity has several values.
 
-    requested, total, free, allocated, reserved, unallocated    GiB, of PyTorch's out-of-memory message;
-                                                                unallocated = reserved - allocated
+    gpu                        number of the card in PyTorch's out-of-memory message
+    requested, total, free, allocated, reserved, unallocated    GiB, of the same; unallocated = reserved - allocated
     seqnum, numel, timeout     of NCCL's watchdog: the collective's number, its elements, its limit in seconds
     checkpoint_numel, model_numel    elements of a tensor in a checkpoint, and in the model that loads it
-    saved_numel, recomputed_numel    elements of a tensor in the forward pass, and in its recomputation
+    recomputed_numel           elements of a tensor that gradient checkpointing computed again
     loss, learning_rate        of the metrics that a trainer logs; nan is no number
     num_generations            answers for each prompt in GRPO
     capability                 compute capability of the GPU: 8.6, also where only `sm_86` or `RTX 3090` is named
@@ -50,6 +50,7 @@ _MESSAGES = (
         "ried to allocate ",
         {
             "requested": re.compile(rf"allocate {_SIZE}"),
+            "gpu": re.compile(r"[GN]PU (\d{1,3})(?:;| has a total)"),
             "total": re.compile(rf"{_SIZE} total capacity|total capaci?ty of {_SIZE}"),
             "free": re.compile(rf"{_SIZE} free[;)]|of which {_SIZE} is free"),
             "allocated": re.compile(rf"{_SIZE} already allocated|{_SIZE} is allocated by PyTorch"),
@@ -73,7 +74,6 @@ _MESSAGES = (
             "model_numel": re.compile(rf"current model is {_SHAPE}"),
         },
     ),
-    _Message("saved metadata: ", {"saved_numel": re.compile(rf"saved metadata: \{{'shape': {_SHAPE}")}),
     _Message("recomputed metadata: ", {"recomputed_numel": re.compile(rf"metadata: \{{'shape': {_SHAPE}")}),
     _Message("'loss': ", {"loss": re.compile(rf"'loss': '?{_NUMBER}")}),
     _Message("'learning_rate': ", {"learning_rate": re.compile(rf"'learning_rate': '?{_NUMBER}")}),
@@ -98,6 +98,7 @@ _CAPABILITY = re.compile(r"compute capability:? ?(?:is |of )?(\d{1,2}\.\d)\b(?!\
 UNITS: dict[str, str] = {
     **dict.fromkeys((name for name in _MESSAGES[0].patterns), "GiB"),
     **dict.fromkeys((name for message in _MESSAGES[1:] for name in message.patterns), ""),
+    "gpu": "",
     "timeout": "s",
     "capability": "",
 }
