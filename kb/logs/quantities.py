@@ -31,7 +31,7 @@ _GIB = {"B": 2**-30, "K": 2**-20, "M": 2**-10, "G": 1.0, "T": 2.0**10}  # PyTorc
 _MAX_CHARS = 2000  # of a message
 _MAX_MESSAGES = 256
 
-_SIZE = r"(\d{1,7}(?:\.\d{1,4})?) ?([KMGT]?)(?:i?B|bytes)\b"
+_SIZE = r"(\d{1,15}(?:\.\d{1,4})?) ?([KMGT]?)(?:i?B|bytes)\b"
 _NUMBER = r"(\d{1,12}(?:\.\d{1,20})?(?:e-?\d{1,3})?)\b"
 _SHAPE = r"torch\.Size\(\[([\d, ]{0,80})\]\)"
 
@@ -59,12 +59,12 @@ _MESSAGES = (
             "unallocated": re.compile(rf"{_SIZE} is reserved by PyTorch but unallocated|{_SIZE} cached\)"),
         },
     ),
+    _Message("SeqNum=", {"seqnum": re.compile(rf"SeqNum={_NUMBER}")}),
     _Message(
         "WorkNCCL(",
         {
-            "seqnum": re.compile(rf"SeqNum=\s?{_NUMBER}"),
-            "numel": re.compile(rf"NumelIn=\s?{_NUMBER}"),
-            "timeout": re.compile(rf"Timeout\(ms\)=\s?{_NUMBER}"),
+            "numel": re.compile(r"NumelIn=(\d{1,15})\b|TensorShape=\[([\d, ]{0,80})\]"),
+            "timeout": re.compile(rf"Timeout\(ms\)={_NUMBER}"),
         },
     ),
     _Message(
@@ -96,11 +96,10 @@ _PRODUCT = re.compile(
 _CAPABILITY = re.compile(r"compute capability:? ?(?:is |of )?(\d{1,2}\.\d)\b(?!\+)", re.IGNORECASE)
 
 UNITS: dict[str, str] = {
-    **dict.fromkeys((name for name in _MESSAGES[0].patterns), "GiB"),
-    **dict.fromkeys((name for message in _MESSAGES[1:] for name in message.patterns), ""),
-    "gpu": "",
-    "timeout": "s",
+    **dict.fromkeys((name for message in _MESSAGES for name in message.patterns), ""),
     "capability": "",
+    **dict.fromkeys(("requested", "total", "free", "allocated", "reserved", "unallocated"), "GiB"),
+    "timeout": "s",
 }
 """quantity -> its unit; "" for a plain number"""
 
@@ -137,10 +136,11 @@ def _read(part: str, message: _Message) -> dict[str, float]:
 
 
 def _value(name: str, groups: list[str]) -> float:
-    """`groups`: a size and the first letter of its unit ("" for bytes), or a number, or the sides of a tensor."""
+    """`groups`: a size and the first letter of its unit ("" for bytes), or a number, or the sides of a tensor (of one
+    that is printed by its number of elements, that alone)."""
     if len(groups) == 2:
         return float(groups[0]) * _GIB[groups[1] or "B"]
-    if name.endswith("_numel"):
+    if name.endswith("numel"):
         return float(math.prod(int(side) for side in groups[0].replace(",", " ").split()))
     return float(groups[0]) / 1000 if name == "timeout" else float(groups[0])
 

@@ -176,14 +176,14 @@ def _within(article: Article) -> Iterator[Problem]:
 def _conditions(record: IssueRecord) -> Iterator[Problem]:
     """Conditions that no program can check, or that rule out the issue itself."""
     if record.only_when and not record.conditions:
-        yield _at(record, "error", f"{record.id} has no condition in its section on when it is this issue")
+        yield _at(record, "error", f"{record.id} has no condition below Only when (判别): no bullet")
     for condition in record.conditions:
         try:
             conditions.parse(condition)
         except ValueError as error:
             yield _at(record, "error", f"a condition of {record.id} cannot be read: {error}")
     if conditions.evaluate(record.conditions, quantities("\n".join(record.errors))) is False:
-        yield _at(record, "error", f"the error lines of {record.id} do not meet its own conditions")
+        yield _at(record, "error", f"the error lines of {record.id} do not meet its conditions")
 
 
 def _left_to_write(path: str, text: str) -> Iterator[Problem]:
@@ -224,7 +224,7 @@ def _between(slug: str, translations: dict[Lang, Article]) -> Iterator[Problem]:
         if one.project != two.project:
             yield _at(two, "warning", f"the project is {two.project} here, {one.project} in {en.path}")
         if set(one.conditions) != set(two.conditions):
-            yield _at(two, "error", f"the conditions of {two.id} and {one.id} are different")
+            yield _at(two, "error", f"{two.id} and {one.id} have different conditions")
         if bool(one.errors) != bool(two.errors):
             bare, full = (one, two) if two.errors else (two, one)
             yield _at(bare, "warning", f"{bare.id} has no error line, {full.id} has")
