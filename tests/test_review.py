@@ -300,3 +300,34 @@ def test_what_cannot_be_a_slug(slug: str, tmp_path: Path) -> None:
     with pytest.raises(ArticleError, match="cannot be a slug"):
         scaffold(tmp_path / "articles", slug)
     assert not (tmp_path / "articles").exists()
+
+
+@pytest.mark.parametrize(
+    ("en", "zh", "found"),
+    [
+        ("- `unallocated >= 0.5 GiB`: with less, it is full.", "- `unallocated >= 0.5 GiB`：比这少就是满了。", ""),
+        ("- `seqnum < 9`\n- `numel == 1`", "- `numel == 1`\n- `seqnum < 9`", ""),
+        ("- `checkpoint_numel == 0`", "- `checkpoint_numel == 0`", ""),
+        ("- `seqnum < 9`", "- `seqnum < 8`", "empty#1/zh and empty#1/en have different conditions"),
+        ("- `seqnum < 9`", "", "empty#1/zh and empty#1/en have different conditions"),
+        ("- `seqno < 9`", "- `seqno < 9`", "a condition of empty#1/en cannot be read: 'seqno' is no quantity"),
+        ("- it is small", "- it is small", "a condition of empty#1/en cannot be read: 'it is small' is no comparison"),
+        ("It is small.", "很小。", "empty#1/en has no condition below Only when"),
+        ("- `model_numel == 0`", "- `model_numel == 0`", "the error lines of empty#1/en do not meet its conditions"),
+    ],
+)
+def test_conditions_are_read_and_compared(base: Path, en: str, zh: str, found: str) -> None:
+    for path, heading, section, before in (
+        ("en/empty.md", "Only when", en, "### Not to be"),
+        ("zh/empty.md", "判别", zh, "### 容易混淆"),
+    ):
+        edit(
+            base,
+            "torch.Size([0])",
+            "torch.Size([0]) from checkpoint, the shape in current model is torch.Size([4])",
+            path,
+        )
+        edit(base, before, f"### {heading}\n\n{section}\n\n{before}" if section else before, path)
+    problems = review(base)
+    assert any(found in problem.message for problem in problems) if found else not problems
+    assert all(problem.level == "error" for problem in problems)

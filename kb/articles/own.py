@@ -49,7 +49,7 @@ _PROJECT = re.compile(
     r"^\s{0,3}(?:\*\*)?(?:Project|项目)(?:\*\*)?\s?[:：]\s?(?:\*\*)?\s?(\S[^\n]{0,80})", re.IGNORECASE
 )
 _BULLET = re.compile(r"^\s{0,8}(?:[-*+•]|\d{1,2}[.)、])\s{1,4}")
-_CONDITION = re.compile(r"^\s{0,3}[-*+•]\s{1,4}(?:`([^`\n]{1,300})`|(\S[^\n]{0,80}))")
+_CONDITION = re.compile(r"^\s{0,1}[-*+•]\s{1,4}(?:`([^`\n]{1,300})`|(\S[^\n]{0,80}))")
 
 
 @dataclass

@@ -3,11 +3,11 @@
 Often such a number tells two failures apart that print the same words. An article states its condition on them
 (`kb.logs.conditions`). A text may hold a message several times, once for each process: a quantity has several values.
 
-    requested, total, free, allocated, reserved, unallocated    GiB, of PyTorch's out-of-memory message;
-                                                                unallocated = reserved - allocated
+    gpu                        number of the card in PyTorch's out-of-memory message
+    requested, total, free, allocated, reserved, unallocated    GiB, of the same; unallocated = reserved - allocated
     seqnum, numel, timeout     of NCCL's watchdog: the collective's number, its elements, its limit in seconds
     checkpoint_numel, model_numel    elements of a tensor in a checkpoint, and in the model that loads it
-    saved_numel, recomputed_numel    elements of a tensor in the forward pass, and in its recomputation
+    recomputed_numel           elements of a tensor that gradient checkpointing computed again
     loss, learning_rate        of the metrics that a trainer logs; nan is no number
     num_generations            answers for each prompt in GRPO
     capability                 compute capability of the GPU: 8.6, also where only `sm_86` or `RTX 3090` is named
@@ -31,7 +31,7 @@ _GIB = {"B": 2**-30, "K": 2**-20, "M": 2**-10, "G": 1.0, "T": 2.0**10}  # PyTorc
 _MAX_CHARS = 2000  # of a message
 _MAX_MESSAGES = 256
 
-_SIZE = r"(\d{1,7}(?:\.\d{1,4})?) ?([KMGT]?)(?:i?B|bytes)\b"
+_SIZE = r"(\d{1,15}(?:\.\d{1,4})?) ?([KMGT]?)(?:i?B|bytes)\b"
 _NUMBER = r"(\d{1,12}(?:\.\d{1,20})?(?:e-?\d{1,3})?)\b"
 _SHAPE = r"torch\.Size\(\[([\d, ]{0,80})\]\)"
 
@@ -50,6 +50,7 @@ _MESSAGES = (
         "ried to allocate ",
         {
             "requested": re.compile(rf"allocate {_SIZE}"),
+            "gpu": re.compile(r"[GN]PU (\d{1,3})(?:;| has a total)"),
             "total": re.compile(rf"{_SIZE} total capacity|total capaci?ty of {_SIZE}"),
             "free": re.compile(rf"{_SIZE} free[;)]|of which {_SIZE} is free"),
             "allocated": re.compile(rf"{_SIZE} already allocated|{_SIZE} is allocated by PyTorch"),
@@ -58,12 +59,12 @@ _MESSAGES = (
             "unallocated": re.compile(rf"{_SIZE} is reserved by PyTorch but unallocated|{_SIZE} cached\)"),
         },
     ),
+    _Message("SeqNum=", {"seqnum": re.compile(rf"SeqNum={_NUMBER}")}),
     _Message(
         "WorkNCCL(",
         {
-            "seqnum": re.compile(rf"SeqNum=\s?{_NUMBER}"),
-            "numel": re.compile(rf"NumelIn=\s?{_NUMBER}"),
-            "timeout": re.compile(rf"Timeout\(ms\)=\s?{_NUMBER}"),
+            "numel": re.compile(r"NumelIn=(\d{1,15})\b|TensorShape=\[([\d, ]{0,80})\]"),
+            "timeout": re.compile(rf"Timeout\(ms\)={_NUMBER}"),
         },
     ),
     _Message(
@@ -73,7 +74,6 @@ _MESSAGES = (
             "model_numel": re.compile(rf"current model is {_SHAPE}"),
         },
     ),
-    _Message("saved metadata: ", {"saved_numel": re.compile(rf"saved metadata: \{{'shape': {_SHAPE}")}),
     _Message("recomputed metadata: ", {"recomputed_numel": re.compile(rf"metadata: \{{'shape': {_SHAPE}")}),
     _Message("'loss': ", {"loss": re.compile(rf"'loss': '?{_NUMBER}")}),
     _Message("'learning_rate': ", {"learning_rate": re.compile(rf"'learning_rate': '?{_NUMBER}")}),
@@ -96,10 +96,10 @@ _PRODUCT = re.compile(
 _CAPABILITY = re.compile(r"compute capability:? ?(?:is |of )?(\d{1,2}\.\d)\b(?!\+)", re.IGNORECASE)
 
 UNITS: dict[str, str] = {
-    **dict.fromkeys((name for name in _MESSAGES[0].patterns), "GiB"),
-    **dict.fromkeys((name for message in _MESSAGES[1:] for name in message.patterns), ""),
-    "timeout": "s",
+    **dict.fromkeys((name for message in _MESSAGES for name in message.patterns), ""),
     "capability": "",
+    **dict.fromkeys(("requested", "total", "free", "allocated", "reserved", "unallocated"), "GiB"),
+    "timeout": "s",
 }
 """quantity -> its unit; "" for a plain number"""
 
@@ -136,10 +136,11 @@ def _read(part: str, message: _Message) -> dict[str, float]:
 
 
 def _value(name: str, groups: list[str]) -> float:
-    """`groups`: a size and the first letter of its unit ("" for bytes), or a number, or the sides of a tensor."""
+    """`groups`: a size and the first letter of its unit ("" for bytes), or a number, or the sides of a tensor (of one
+    that is printed by its number of elements, that alone)."""
     if len(groups) == 2:
         return float(groups[0]) * _GIB[groups[1] or "B"]
-    if name.endswith("_numel"):
+    if name.endswith("numel"):
         return float(math.prod(int(side) for side in groups[0].replace(",", " ").split()))
     return float(groups[0]) / 1000 if name == "timeout" else float(groups[0])
 

@@ -14,6 +14,7 @@ from kb.articles.folder import list_articles, read_articles
 from kb.articles.scaffold import PLACEHOLDER
 from kb.errors import ArticleError
 from kb.logs import conditions
+from kb.logs.quantities import quantities
 from kb.records import Article, IssueRecord, Lang, Problem
 from kb.scraped import parse
 from kb.text import HAN, HAN_CHAR
@@ -160,7 +161,7 @@ def _within(article: Article) -> Iterator[Problem]:
             yield _at(record, "warning", f"{record.id} has no cause")
         if not record.project:
             yield _at(record, "warning", f"{record.id} names no project")
-        yield from _unreadable(record)
+        yield from _conditions(record)
         text = f"{record.symptom}\n{record.fix}"
         if article.lang == "zh" and text.strip() and not HAN_CHAR.search("".join(prose_lines(text))):
             yield _at(record, "warning", f"{record.id} has no Chinese character")
@@ -172,15 +173,17 @@ def _within(article: Article) -> Iterator[Problem]:
                 yield _at(record, "error", f"the source {source!r} is no URL")
 
 
-def _unreadable(record: IssueRecord) -> Iterator[Problem]:
-    """Conditions that no program can check."""
+def _conditions(record: IssueRecord) -> Iterator[Problem]:
+    """Conditions that no program can check, or that rule out the issue itself."""
     if record.only_when and not record.conditions:
-        yield _at(record, "error", f"{record.id} has no condition in its section on when it is this issue")
+        yield _at(record, "error", f"{record.id} has no condition below Only when (判别): no bullet")
     for condition in record.conditions:
         try:
             conditions.parse(condition)
         except ValueError as error:
             yield _at(record, "error", f"a condition of {record.id} cannot be read: {error}")
+    if conditions.evaluate(record.conditions, quantities("\n".join(record.errors))) is False:
+        yield _at(record, "error", f"the error lines of {record.id} do not meet its conditions")
 
 
 def _left_to_write(path: str, text: str) -> Iterator[Problem]:
@@ -221,7 +224,7 @@ def _between(slug: str, translations: dict[Lang, Article]) -> Iterator[Problem]:
         if one.project != two.project:
             yield _at(two, "warning", f"the project is {two.project} here, {one.project} in {en.path}")
         if set(one.conditions) != set(two.conditions):
-            yield _at(two, "error", f"the conditions of {two.id} and {one.id} are different")
+            yield _at(two, "error", f"{two.id} and {one.id} have different conditions")
         if bool(one.errors) != bool(two.errors):
             bare, full = (one, two) if two.errors else (two, one)
             yield _at(bare, "warning", f"{bare.id} has no error line, {full.id} has")
