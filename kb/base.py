@@ -20,8 +20,8 @@ from kb.index.follow import Follower, seen
 from kb.index.locate import Location, is_fresh, locate
 from kb.index.store import Store
 from kb.records import IssueRecord, Lang, SearchResult
-from kb.search.ranking import ANSWER_AT
 from kb.search.searcher import MAX_K, Searcher
+from kb.search.verdict import KNOWN_AT
 
 if TYPE_CHECKING:
     from kb.index.build import BuildReport, Progress
@@ -183,7 +183,7 @@ class KnowledgeBase:
         *,
         lang: Lang | None = None,
         project: str | None = None,
-        min_confidence: float = ANSWER_AT,
+        min_confidence: float = KNOWN_AT,
     ) -> SearchResult:
         """The k issues nearest to `text` (an error line, a whole log, a description), nearest first.
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 __all__ = [
     "Article",
+    "Evidence",
     "Features",
     "Hit",
     "IssueRecord",
@@ -23,9 +24,14 @@ __all__ = [
     "Remark",
     "SearchResult",
     "Source",
+    "Verdict",
 ]
 
 Lang = Literal["en", "zh"]
+
+Verdict = Literal["known", "likely", "unknown"]
+"""what a base says of its nearest issues: known, the first one is the answer; likely, one of a few may be; unknown, it
+has no article about this"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +172,53 @@ class Features:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for and against one issue as the answer to one question (`kb.search.evidence`). Shares are shares of
+    information: a rare word counts more than a common one."""
+
+    lead: float
+    """score above the best other candidate, or below it"""
+    lead_over_rest: float
+    """score above the mean of the three next candidates"""
+    described_lead: float
+    """cosine of title and symptom above the best other candidate's"""
+    sentence_lead: float
+    """mean cosine of the question's sentences, each with the nearest of the issue, above the best other candidate's"""
+    worst_sentence: float
+    """cosine of the sentence, among those that say most, that comes least near"""
+    confusable_lead: float
+    """how much nearer a sentence is to what the issue is not to be confused with than to the issue"""
+    information: float
+    """ln(1 + the question's information); a word that no issue has is 1"""
+    error_lines: float
+    """how many error lines the question has, at most 5"""
+    chinese: float
+    """1 for a Chinese question, which shares more words by chance"""
+    symptom_coverage: float
+    """share of the question that stands in title, symptom or error lines"""
+    front_coverage: float
+    """share of its error lines (of a description: of all) that stands there or in the aliases"""
+    printed_coverage: float
+    """share of its error lines that stands in the issue's error lines"""
+    title_coverage: float
+    """share of the issue's title that the question says"""
+    name_share: float
+    """share of what was found that is names of projects"""
+    component_share: float
+    """share of the projects that the question names which the issue names, too; 0.5 when it names none"""
+    confusable_information: float
+    """information of terms that stand only in "Not to be confused with", from 0 to 1"""
+    aligned_coverage: float
+    """share of the question that the issue says in the same or other words, by the vectors of single terms"""
+    alias_alignment: float
+    """how much of each other the question and the nearest alias say, by the same vectors"""
+    code_agreement: float
+    """kinds of codes (exit, Xid, HTTP status ...) with a code in common; 1 for three or more"""
+    code_conflict: float
+    """kinds of codes in which both name different ones; 1 for three or more"""
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     rank: int
     """from 1"""
@@ -175,6 +228,11 @@ class Hit:
     confidence: float
     """in [0, 1]: the probability that this is the issue in question"""
     features: Features
+    """by which it was found"""
+    evidence: Evidence
+    """by which it was verified"""
+    ruled_out: bool
+    """the question prints a number that the issue excludes (`IssueRecord.conditions`)"""
     matched: tuple[str, ...]
     """the strings of the query that this record contains, the most informative first"""
 
@@ -208,8 +266,7 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     query: Query
-    answered: bool
-    """False: no hit reaches the least confidence for an answer"""
+    verdict: Verdict
     hits: tuple[Hit, ...]
     """the best first, each issue at most once; listed even when not answered"""
     snapshot: str
@@ -218,6 +275,13 @@ class SearchResult:
     base: str
     """the base that answered: "bundled", or the absolute path of its articles or index; empty for a base in memory"""
     took_ms: float
+    likely: tuple[str, ...] = ()
+    """the issues that are named when the verdict is likely, one to three, the best first"""
+
+    @property
+    def answered(self) -> bool:
+        """The base knows the answer: the first hit."""
+        return self.verdict == "known"
 
     def as_dict(self) -> dict[str, Any]:
         """The public JSON form (`kb search --json`, each line of `--batch`, HTTP, MCP)."""
@@ -225,6 +289,8 @@ class SearchResult:
             "query": self.query.text,
             "lang": self.query.lang,
             "answered": self.answered,
+            "verdict": self.verdict,
+            "likely": list(self.likely),
             "took_ms": round(self.took_ms, 3),
             "snapshot": self.snapshot,
             "results": [hit.as_dict(self.folder, self.base) for hit in self.hits],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kb.errors import QueryError
 from kb.evaluate.figures import DEPTH, METRICS, Judged, Known, Summary, calibrate, judge, slug_of, summarise, wilson
 from kb.evaluate.questions import Question, read_questions
-from kb.search import ranking
+from kb.search.verdict import KNOWN_AT
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
@@ -128,7 +128,7 @@ def evaluate(
         snapshot=base.snapshot,
         issues=base.size,
         lang=lang,
-        min_confidence=ranking.ANSWER_AT if min_confidence is None else min_confidence,
+        min_confidence=KNOWN_AT if min_confidence is None else min_confidence,
         judged=tuple(judged),
         absent=absent,
         all=everything,

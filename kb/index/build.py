@@ -193,7 +193,9 @@ def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progres
     texts = [views(record) for record in records]
     told = [profile_sentences(record) for record in records]
     # Many sentences are views, too: each distinct text is encoded once.
-    distinct = list(dict.fromkeys(text for group in (*texts, *told) for _, text in group))
+    distinct = list(
+        dict.fromkeys([text for one in texts for _, text in one] + [text for one in told for _, text in one])
+    )
     number = {text: i for i, text in enumerate(distinct)}
     chunks: list[Array] = []
     for at in range(0, len(distinct), _ENCODE_TEXTS):

@@ -9,7 +9,6 @@ articles over as they are, and a search reads only those of the few issues that 
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

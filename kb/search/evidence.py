@@ -19,16 +19,20 @@ from kb.arrays import Array
 from kb.encoders import Encoder, term_table
 from kb.index.header import Vocabulary
 from kb.index.profile import FRONT, Field, Profile, Sentence, digests
-from kb.logs.codes import Codes, codes
+from kb.logs.codes import Codes
 from kb.logs.variables import mask
 from kb.records import Evidence, Query
+from kb.search.features import codes_of
 from kb.search.terms import TermInformation
 from kb.text import clean, sentences
 
-__all__ = ["NAMES", "Question", "Subject", "evidence"]
+__all__ = ["NAMES", "RIVALS", "Question", "Subject", "evidence"]
 
 NAMES = tuple(f.name for f in fields(Evidence))
 """of the evidence, in the order of `Evidence`"""
+
+RIVALS = 3
+"""of the best issues that each one is compared with, sentence by sentence"""
 
 _MOST_TERMS = 48  # of a question that are aligned by their vectors, the most informative
 _MOST_LINES, _MOST_SENTENCES = 4, 12  # of a question's error lines and sentences that are compared
@@ -41,11 +45,17 @@ class Question:
     """A question, prepared once for all issues that are verified."""
 
     def __init__(
-        self, query: Query, vocabulary: Vocabulary, information: TermInformation, names: frozenset[str], encoder: Encoder
+        self,
+        query: Query,
+        vocabulary: Vocabulary,
+        information: TermInformation,
+        names: frozenset[str],
+        encoder: Encoder,
     ) -> None:
         """`names`: the terms of the names of projects."""
         self.query = query
-        self._vocabulary, self._information, self._encoder = vocabulary, information, encoder
+        self._information, self._encoder = information, encoder
+        self.codes = codes_of(query)
         error_shares = vocabulary.shares("\n".join(query.signatures))
         prose_shares = vocabulary.shares(query.prose[:_PROSE_CHARS])
         said = {
@@ -68,14 +78,6 @@ class Question:
     def of(self, terms: Sequence[str]) -> Array:
         """(len(terms),) the information of each, as a share of that of a term that no issue has."""
         return self._information.of(terms) / self._information.unseen
-
-    @cached_property
-    def codes(self) -> Codes:
-        """An ordinary exit code counts only where the question says nothing else: launchers end every failure with
-        one."""
-        query = self.query
-        found = codes("\n".join((*query.signatures, query.prose, query.context)))
-        return found - {("exit", "code")} if query.signatures else found
 
     @cached_property
     def aligned(self) -> tuple[Array, Array]:
@@ -156,8 +158,8 @@ class Subject:
 def evidence(
     question: Question, subjects: Sequence[Subject], scores: Sequence[float], described: Sequence[float], most: int
 ) -> list[Evidence]:
-    """Of the first `most` of the `subjects`, best first; the others are what they are compared with. `scores` and
-    `described`: of all candidates, in the same order: the score, and the cosine of title and symptom."""
+    """Of the first `most` of the `subjects`. The first `RIVALS` + 1 are what each is compared with, so they are the
+    best. `scores` and `described`: of all candidates, the subjects first: score, and cosine of title and symptom."""
     in_sentences = [_sentences(question, subject) for subject in subjects]
     means = [mean for mean, _, _ in in_sentences]
     return [
@@ -165,7 +167,7 @@ def evidence(
             lead=scores[i] - _best_other(scores, i),
             lead_over_rest=scores[i] - float(np.mean(_others(scores, i)[:3] or [0.0])),
             described_lead=described[i] - _best_other(described, i),
-            sentence_lead=means[i] - _best_other(means, i),
+            sentence_lead=means[i] - _best_other(means[: RIVALS + 1], i),
             worst_sentence=in_sentences[i][1],
             confusable_lead=in_sentences[i][2],
             **_of_question(question),
@@ -182,6 +184,7 @@ def _others(values: Sequence[float], i: int) -> list[float]:
 
 
 def _best_other(values: Sequence[float], i: int) -> float:
+    """0 when there is no other."""
     return max(_others(values, i), default=0.0)
 
 
@@ -259,4 +262,6 @@ def _products(a: Array, b: Array) -> Array:
     """(len(a), len(b)): all inner products, in blocks so small that no thread of BLAS is woken: on a busy machine that
     takes longer than the products."""
     width = max(_BLAS_WORK // max(a.size, 1), 1)
-    return np.concatenate([a @ b[at : at + width].T.astype(np.float32, copy=False) for at in range(0, len(b), width)], axis=1)
+    return np.concatenate(
+        [a @ b[at : at + width].T.astype(np.float32, copy=False) for at in range(0, len(b), width)], axis=1
+    )

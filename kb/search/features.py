@@ -15,18 +15,20 @@ import numpy as np
 from kb.arrays import Array
 from kb.encoders import Encoder
 from kb.index.passages import View
-from kb.index.store import Store
-from kb.logs.codes import codes, contradicts
+from kb.index.store import Store, Views
+from kb.logs.codes import Codes, codes, contradicts
+from kb.logs.conditions import evaluate
+from kb.logs.quantities import quantities
 from kb.logs.variables import mask
 from kb.records import Query
 from kb.search import ranking
 from kb.search.terms import TermInformation
 
-__all__ = ["Candidates", "Printed", "candidates", "question_text"]
+__all__ = ["Candidates", "Printed", "candidates", "codes_of", "question_text"]
 
 _CANDIDATES = 20  # records from each half; with 60 nothing changes on 846 questions
 _COMPARED = 8  # issues whose error lines are compared word by word; with 4 one more log is missed, with 16 none less
-_CONTRADICTED = 0.5  # what is left of every feature when the issue prints another exit code, signal or Xid
+_CONTRADICTED = 0.5  # what is left of every feature when the issue prints another code, or a number excludes it
 _MAX_TERMS = 400  # of a long log, the most informative
 
 
@@ -36,7 +38,8 @@ class Printed:
 
     terms: list[list[str]]
     """of each line, its variable parts masked"""
-    codes: frozenset[tuple[str, str]]
+    codes: Codes
+    conditions: tuple[str, ...]
 
 
 @dataclass(eq=False, repr=False)
@@ -49,6 +52,10 @@ class Candidates:
     """(n,) bool: does it pass the filter? The others are here because the best of them makes the rest less sure"""
     features: dict[str, Array]
     """name -> (n,) float32 in [0, 1]"""
+    described: Array
+    """(n,) float32: the cosine of title and symptom with the question's error lines, or with a description"""
+    ruled_out: Array
+    """(n,) bool: the question prints a number that the record excludes"""
     terms: tuple[str, ...]
     """of the question, without stack frames"""
 
@@ -68,7 +75,8 @@ def candidates(
     error_shares, prose_shares = vocabulary.shares("\n".join(query.signatures)), vocabulary.shares(query.prose)
     shares = _merged(prose_shares, error_shares)
     terms = _most_informative(information, error_shares, _merged(shares, vocabulary.shares(query.context)))
-    vector = np.nan_to_num(encoder.encode([question_text(query)], kind="query")[0], posinf=0, neginf=0)
+    texts = [question_text(query), "\n".join(query.signatures[:3]) or query.prose[:2000]]
+    vector, main_vector = np.nan_to_num(encoder.encode(texts, kind="query"), posinf=0, neginf=0)
     found = _nearest(store, vector, terms, None, k)
     if rows is not None:
         found |= _nearest(store, vector, terms, rows, k)
@@ -81,14 +89,21 @@ def candidates(
     if not len(translations):
         nothing = np.zeros(0, np.float32)
         return Candidates(
-            np.zeros(0, np.int64), np.zeros(0, bool), dict.fromkeys(ranking.NAMES, nothing), tuple(shares)
+            np.zeros(0, np.int64),
+            np.zeros(0, bool),
+            dict.fromkeys(ranking.NAMES, nothing),
+            nothing,
+            np.zeros(0, bool),
+            tuple(shares),
         )
     starts = np.flatnonzero(np.concatenate([[True], issues[1:] != issues[:-1]]))
 
     row_weights = store.weights(terms, translations) * information.scale(terms)
     weights = np.maximum.reduceat(row_weights, starts, axis=0)
     informative = information.of(terms)
-    cosines = np.maximum.reduceat(_cosines(store, vector, translations), starts, axis=0).clip(0, 1)
+    views = store.views(np.sort(translations))
+    cosines = np.maximum.reduceat(_cosines(views, vector, translations), starts, axis=0).clip(0, 1)
+    described = np.maximum.reduceat(_cosines(views, main_vector, translations)[:, View.DESCRIBED], starts)
     bm25, margin = ranking.scaled_bm25(weights.sum(axis=1), information.unseen)
     nothing = np.zeros(len(starts), np.float32)
     table = {
@@ -104,8 +119,8 @@ def candidates(
     best = _best_of_each(row_weights.sum(axis=1), starts)
     chosen = translations[best]
     inside = np.ones(len(chosen), bool) if rows is None else np.isin(chosen, rows)
-    _compare_errors(table, query, vocabulary.tokenise, chosen, inside, printed_by)
-    return Candidates(chosen, inside, table, tuple(shares))
+    ruled_out = _compare_errors(table, query, vocabulary.tokenise, chosen, inside, printed_by)
+    return Candidates(chosen, inside, table, described, ruled_out, tuple(shares))
 
 
 def _nearest(store: Store, vector: Array, terms: Sequence[str], rows: Array | None, k: int) -> set[int]:
@@ -113,11 +128,10 @@ def _nearest(store: Store, vector: Array, terms: Sequence[str], rows: Array | No
     return {*store.dense(vector, most, rows).rows, *store.lexical(terms, most, rows).rows}
 
 
-def _cosines(store: Store, vector: Array, rows: Array) -> Array:
+def _cosines(views: Views, vector: Array, rows: Array) -> Array:
     """(len(rows), len(View)) float32: the cosine of each row's best view of each kind, 0 where it has none. `rows` in
-    any order."""
+    any order, `views` theirs."""
     order = np.argsort(rows)
-    views = store.views(rows[order])
     found = np.zeros((len(rows), len(View)), np.float32)
     # Not `@`: BLAS would wake its threads, which cost more than these few products on a machine that is busy.
     cosines = np.einsum("vd,d->v", views.vectors, vector)
@@ -132,22 +146,28 @@ def _compare_errors(
     rows: Array,
     inside: Array,
     printed_by: Callable[[int], Printed],
-) -> None:
-    """Fills in `bigram_overlap` and lowers what contradicts the question. Reading a record costs more than everything
-    else here, so only the issues are compared that the other features already favour."""
+) -> Array:
+    """Fills in `bigram_overlap` and lowers what contradicts the question; (n,) bool: which issues a number rules out.
+
+    Reading a record costs more than everything else here, so only the issues are compared that the other features
+    already favour."""
     lines = [tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
-    codes_asked = _codes_of(query)
+    codes_asked = codes_of(query)
     order = np.argsort(-ranking.scores(table, ranking.fit_for(pasted=bool(query.signatures))), kind="stable")
+    ruled_out = np.zeros(len(rows), bool)
+    printed_numbers = quantities(query.text)
     promising = {*order[:_COMPARED].tolist(), *order[inside[order]][:_COMPARED].tolist()}
     for i in sorted(promising):
         printed = printed_by(int(rows[i]))
         table["bigram_overlap"][i] = ranking.bigram_overlap(lines, printed.terms)
-        if contradicts(codes_asked, printed.codes):
+        ruled_out[i] = evaluate(printed.conditions, printed_numbers) is False
+        if ruled_out[i] or contradicts(codes_asked, printed.codes):
             for column in table.values():
                 column[i] *= _CONTRADICTED
+    return ruled_out
 
 
-def _codes_of(query: Query) -> frozenset[tuple[str, str]]:
+def codes_of(query: Query) -> Codes:
     """An ordinary exit code counts only where the question says nothing else: launchers end every failure with one."""
     found = codes("\n".join((*query.signatures, query.prose, query.context)))
     return found - {("exit", "code")} if query.signatures else found

@@ -1,9 +1,8 @@
-"""From features to a score and a confidence.
+"""From features to a score.
 
-Features are few numbers, each between 0 and 1 (`kb.records.Features`). Their weighted mean orders the issues. A
-logistic curve over the same numbers and the lead over the next issue gives the probability that the first is right: an
-issue that is hardly nearer than its neighbours is a guess. A pasted error and a description are weighed apart, because
-a program repeats itself word by word and people never do.
+Features are few numbers, each between 0 and 1 (`kb.records.Features`). Their weighted mean orders the issues. A pasted
+error and a description are weighed apart, because a program repeats itself word by word and people never do. Whether
+the first one is the right one is decided by `kb.search.verdict`.
 
 The weights are data: `weights.json`, written by `scripts/fit_ranking.py`, which also says there what they were fitted
 on. Chosen by hand are only the constants below.
@@ -13,10 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,16 +25,14 @@ from kb.errors import KbError
 from kb.records import Features
 
 __all__ = [
-    "ANSWER_AT",
     "NAMES",
     "WEIGHTS",
-    "Fit",
     "Table",
     "bigram_overlap",
-    "confidences",
     "coverage",
     "fit_for",
     "lead",
+    "read_weights",
     "scaled_bm25",
     "scores",
 ]
@@ -47,13 +45,6 @@ Table = Mapping[str, Array]
 
 WEIGHTS = Path(__file__).with_name("weights.json")
 
-ANSWER_AT = 0.4
-"""The confidence below which the knowledge base does not answer. Chosen by hand, somewhat below an even chance: few
-more wrong answers are given there than at it, and two questions in a hundred fewer are left without an answer."""
-
-FAR = 3.0
-"""of weighted sums: a lead of this much counts as 1, as if there were no other candidate"""
-
 ENOUGH_WORDS = 9.0
 """a BM25 sum counts as 1 from here on, measured in words that no issue has"""
 
@@ -61,54 +52,37 @@ FAR_IN_WORDS = 6.0
 """the same for the margin between two BM25 sums"""
 
 
-@dataclass(eq=False, repr=False)
-class Fit:
-    """What was learned for one kind of question."""
-
-    weights: Mapping[str, float]
-    """feature -> what it counts in the score"""
-    curve: Mapping[str, float]
-    """feature -> what it counts in the log odds of being right"""
-    lead: float
-    """what the lead over the next issue counts there"""
-    chinese: float
-    """added for a Chinese question, which shares more words by chance"""
-    bias: float
+def read_weights() -> dict[str, Any]:
+    """What `weights.json` holds. Raises KbError."""
+    try:
+        found = json.loads(WEIGHTS.read_bytes())
+    except (OSError, ValueError) as error:
+        raise KbError(f"the weights cannot be read ({error})", path=WEIGHTS, hint="install kb again") from None
+    return found if isinstance(found, dict) else {}
 
 
 @cache
-def _fits() -> dict[str, Fit]:
+def _fits() -> dict[str, Mapping[str, float]]:
     try:
-        found = json.loads(WEIGHTS.read_bytes())
-        fits = {kind: Fit(**found[kind]) for kind in ("pasted", "described")}
-        names = [{*numbers} for fit in fits.values() for numbers in (fit.weights, fit.curve)]
-        good = all(one == {*NAMES} for one in names) and all(sum(fit.weights.values()) > 0 for fit in fits.values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        found = read_weights()["ranking"]
+        fits = {kind: found[kind] for kind in ("pasted", "described")}
+        good = all({*one} == {*NAMES} and sum(one.values()) > 0 for one in fits.values())
+    except (KeyError, TypeError, AttributeError):
         good = False
     if not good:
         raise KbError("the weights of the ranking are damaged", path=WEIGHTS, hint="install kb again")
     return fits
 
 
-def fit_for(*, pasted: bool) -> Fit:
-    """The weights for a question with error lines (`pasted`), or for a description."""
+def fit_for(*, pasted: bool) -> Mapping[str, float]:
+    """Feature -> its weight in the score, for a question with error lines (`pasted`), or for a description."""
     return _fits()["pasted" if pasted else "described"]
 
 
-def _weighted_sum(table: Table, weights: Mapping[str, float]) -> Array:
-    return np.asarray(sum(weights[name] * table[name] for name in NAMES), np.float64)
-
-
-def scores(table: Table, fit: Fit) -> Array:
+def scores(table: Table, weights: Mapping[str, float]) -> Array:
     """(n,): the weighted mean of each candidate's features, in [0, 1], by which hits are ordered."""
-    return _weighted_sum(table, fit.weights) / sum(fit.weights.values())
-
-
-def confidences(table: Table, scores: Array, fit: Fit, *, chinese: bool) -> Array:
-    """(n,): the probability, in (0, 1), that each candidate is the issue asked about."""
-    leads = lead(scores * sum(fit.weights.values()), FAR)
-    log_odds = _weighted_sum(table, fit.curve) + fit.lead * leads + fit.bias + (fit.chinese if chinese else 0.0)
-    return np.asarray(1.0 / (1.0 + np.exp(-log_odds)))
+    total = sum(weights[name] * table[name] for name in NAMES)
+    return np.asarray(total, np.float64) / sum(weights.values())
 
 
 def lead(scores: Array, far: float) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -14,15 +15,18 @@ from kb.index.store import Store
 from kb.logs.codes import codes
 from kb.logs.read import read
 from kb.logs.variables import mask
-from kb.records import Features, Hit, IssueRecord, Lang, Query, SearchResult
+from kb.records import Evidence, Features, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.search import ranking
-from kb.search.features import Printed, candidates
+from kb.search.evidence import RIVALS, Question, Subject, evidence
+from kb.search.features import Candidates, Printed, candidates
 from kb.search.terms import TermInformation
+from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, verdict
 
 __all__ = ["MAX_K", "Searcher"]
 
 MAX_K = 100
 _MAX_KEPT = 10_000  # records whose error lines are kept as terms
+_MAX_SUBJECTS = 256  # issues, some 100 kB each, that are kept ready for verification
 _MATCHED_TERMS = 5
 _LEAST_INFORMATIVE = 0.3  # of the most informative shared term: below this a term is not shown as matched
 
@@ -40,6 +44,7 @@ class Searcher:
         self.snapshot: str = header.snapshot
         self._information = TermInformation(header.vocabulary, header.columns.size)
         self._printed: dict[int, Printed] = {}  # a memo: the same few records are near to many questions
+        self._subjects: dict[int, Subject] = {}  # the same
 
     def records(self) -> list[IssueRecord]:
         """Every issue in each of its languages, in the index's order."""
@@ -52,7 +57,7 @@ class Searcher:
         *,
         lang: Lang | None = None,
         project: str | None = None,
-        min_confidence: float = ranking.ANSWER_AT,
+        min_confidence: float = KNOWN_AT,
     ) -> SearchResult:
         """See `KnowledgeBase.search`."""
         started = time.perf_counter()
@@ -69,10 +74,11 @@ class Searcher:
             known = ", ".join(manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
         hits = self._hits(query, k, rows, lang)
-        answered = bool(hits) and hits[0].confidence >= min_confidence
+        said = verdict(hits[0].confidence, min_confidence) if hits else "unknown"
+        likely = [hit.issue for hit in hits if hit.confidence >= LIKELY_AT][:MOST_LIKELY] if said == "likely" else []
         took_ms = (time.perf_counter() - started) * 1000
         folder = manifest.get("folder", "articles")
-        return SearchResult(query, answered, tuple(hits), self.snapshot, folder, self.base, took_ms)
+        return SearchResult(query, said, tuple(hits), self.snapshot, folder, self.base, took_ms, tuple(likely))
 
     def _knows(self, project: str | None) -> bool:
         rows = self.store.header.columns.rows(project=project)
@@ -80,12 +86,12 @@ class Searcher:
 
     def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None) -> list[Hit]:
         """The k nearest of `rows` (None: of all), nearest first, in `lang` or in the question's language."""
-        columns, fit = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
+        columns, weights = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
         found = candidates(self.store, self.encoder, self._information, query, rows, k, self._printed_by)
-        scores = ranking.scores(found.features, fit)
-        confidences = ranking.confidences(found.features, scores, fit, chinese=query.lang == "zh")
-        order = np.lexsort((found.rows, -scores))
-        order = order[found.inside[order]][:k]
+        scores = ranking.scores(found.features, weights)
+        every = np.lexsort((found.rows, -scores))
+        order = every[found.inside[every]][:k]
+        verified = self._verified(query, found, scores, every, order)
         chosen = found.rows[order]
         in_language = [columns.translation(row, lang or query.lang) for row in chosen.tolist()]
         if rows is not None:  # a filter holds for what is shown, too
@@ -100,21 +106,62 @@ class Searcher:
                 issue=record.issue,
                 record=record,
                 score=float(scores[at]),
-                confidence=float(confidences[at]),
+                confidence=confidence,
                 features=Features(**{name: float(column[at]) for name, column in found.features.items()}),
+                evidence=evidence,
+                ruled_out=bool(found.ruled_out[at]),
                 matched=strings,
             )
-            for rank, (at, record, strings) in enumerate(zip(order.tolist(), shown, matched, strict=True), 1)
+            for rank, (at, record, strings, (confidence, evidence)) in enumerate(
+                zip(order.tolist(), shown, matched, verified, strict=True), 1
+            )
         ]
+
+    def _verified(
+        self, query: Query, found: Candidates, scores: np.ndarray, every: np.ndarray, order: np.ndarray
+    ) -> list[tuple[float, Evidence]]:
+        """The confidence in each of `order`, and the evidence for it. `every`: all candidates, best first, among which
+        its rivals are."""
+        curve = curve_for(pasted=bool(query.signatures))
+        rivals = [at for at in every[: RIVALS + 1].tolist() if at not in order]
+        looked_at = [*order.tolist(), *rivals]
+        question = Question(query, self.store.header.vocabulary, self._information, self._names, self.encoder)
+        told = evidence(
+            question,
+            [self._subject(int(found.rows[at])) for at in looked_at],
+            [*scores[looked_at].tolist(), *np.delete(scores, looked_at).tolist()],
+            [*found.described[looked_at].tolist(), *np.delete(found.described, looked_at).tolist()],
+            len(order),
+        )
+        return [
+            (0.0 if found.ruled_out[at] else confidence(one, curve), one)
+            for at, one in zip(order.tolist(), told, strict=True)
+        ]
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The terms of the names of projects."""
+        header = self.store.header
+        return frozenset(header.vocabulary.tokenise("\n".join(header.manifest["projects"])))
+
+    def _subject(self, row: int) -> Subject:
+        found = self._subjects.get(row)
+        if found is None:
+            if len(self._subjects) >= _MAX_SUBJECTS:
+                self._subjects.clear()
+            translations, _ = self.store.header.columns.translations([row])
+            printed = frozenset().union(*(self._printed_by(int(one)).codes for one in translations))
+            found = self._subjects[row] = Subject.of(self.store.profiles(translations.tolist()), printed)
+        return found
 
     def _printed_by(self, row: int) -> Printed:
         found = self._printed.get(row)
         if found is None:
             if len(self._printed) >= _MAX_KEPT:
                 self._printed.clear()
-            lines = self.store.records([row])[0].errors
-            terms = [self.store.header.vocabulary.tokenise(mask(line)) for line in lines]
-            found = self._printed[row] = Printed(terms, codes("\n".join(lines)))
+            record = self.store.records([row])[0]
+            terms = [self.store.header.vocabulary.tokenise(mask(line)) for line in record.errors]
+            found = self._printed[row] = Printed(terms, codes("\n".join(record.errors)), record.conditions)
         return found
 
     def _matched(

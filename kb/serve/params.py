@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kb.base import MAX_K
 from kb.errors import QueryError
 from kb.records import Lang
-from kb.search.ranking import ANSWER_AT
+from kb.search.verdict import KNOWN_AT
 
 __all__ = [
     "IssueParams",
@@ -53,7 +53,7 @@ class SearchOptions(NoParams):
     lang: Annotated[Lang | None, Field(description="Search and show articles in this language only.")] = None
     project: Annotated[Name | None, Field(description="Search this project or tag only, in any letter case.")] = None
     min_confidence: Annotated[float, Field(ge=0, le=1, description="Answer from this confidence on (0 to 1).")] = (
-        ANSWER_AT
+        KNOWN_AT
     )
     render: Render = None
 

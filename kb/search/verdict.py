@@ -1,0 +1,96 @@
+"""From evidence to a probability, and from that to what the base says: known, likely or unknown.
+
+A logistic curve over the evidence (`kb.records.Evidence`), fitted on the world as it is: of the questions that people
+really ask, one in four is about an issue that a base has. So the questions of the fit are asked with their article in
+the base and with it taken out, and weighed one to three (`scripts/fit_ranking.py`). Pasted errors and descriptions have
+weights of their own, because a program repeats itself word by word and people never do. The weights are data, in
+`weights.json`; chosen by hand are only the two thresholds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from kb.errors import KbError
+from kb.records import Evidence, Verdict
+from kb.search.evidence import NAMES
+from kb.search.ranking import WEIGHTS, read_weights
+
+__all__ = [
+    "CLIP",
+    "KNOWN_AT",
+    "LIKELY_AT",
+    "MOST_LIKELY",
+    "Curve",
+    "confidence",
+    "contributions",
+    "curve_for",
+    "verdict",
+]
+
+KNOWN_AT = 0.5
+"""the confidence from which an answer is said to be known"""
+
+LIKELY_AT = 0.2
+"""the confidence from which an issue is named as likely"""
+
+MOST_LIKELY = 3
+"""issues that are named as likely"""
+
+CLIP = 4.0
+"""standard deviations beyond which a value counts no more: evidence of a kind that the fit has not seen"""
+
+
+@dataclass(eq=False, repr=False)
+class Curve:
+    """What was learned for one kind of question."""
+
+    center: Mapping[str, float]
+    """name -> mean over the questions of the fit"""
+    spread: Mapping[str, float]
+    """name -> standard deviation"""
+    weights: Mapping[str, float]
+    """name -> what one standard deviation counts in the log odds of being right"""
+    bias: float
+
+
+@cache
+def _curves() -> dict[str, Curve]:
+    try:
+        found = read_weights()["evidence"]
+        curves = {kind: Curve(found["center"], found["spread"], **found[kind]) for kind in ("pasted", "described")}
+        good = all(
+            {*numbers} == {*NAMES} for one in curves.values() for numbers in (one.center, one.spread, one.weights)
+        ) and all(value > 0 for value in found["spread"].values())
+    except (KeyError, TypeError, AttributeError):
+        good = False
+    if not good:
+        raise KbError("the weights of the evidence are damaged", path=WEIGHTS, hint="install kb again")
+    return curves
+
+
+def curve_for(*, pasted: bool) -> Curve:
+    """The curve for a question with error lines (`pasted`), or for a description."""
+    return _curves()["pasted" if pasted else "described"]
+
+
+def contributions(found: Evidence, curve: Curve) -> dict[str, float]:
+    """What each kind of evidence adds to the log odds, or takes from them, against an average question's."""
+    return {
+        name: curve.weights[name]
+        * max(-CLIP, min(CLIP, (getattr(found, name) - curve.center[name]) / curve.spread[name]))
+        for name in NAMES
+    }
+
+
+def confidence(found: Evidence, curve: Curve) -> float:
+    """In (0, 1): the probability that this is the issue in question."""
+    return 1 / (1 + math.exp(-(sum(contributions(found, curve).values()) + curve.bias)))
+
+
+def verdict(confidence: float, known_at: float = KNOWN_AT) -> Verdict:
+    """Of the first hit's confidence."""
+    return "known" if confidence >= known_at else "likely" if confidence >= LIKELY_AT else "unknown"
