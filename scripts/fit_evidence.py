@@ -1,0 +1,332 @@
+"""Fits the curve of the evidence in kb/search/weights.json, and says how well kb knows what it does not know.
+
+    python scripts/fit_evidence.py [--articles DIR] [--questions FILE ...] [--judge FILE ...] [--ablate] [--write]
+
+The questions are those of tests/cases (each with an answer is asked twice: with its article in the base and with the
+article taken out, so that every answer is wrong) and those of tests/cases/world: failures that people really met, of
+which the base has few, and everyday failures that have nothing to do with it. A question's first three hits are
+examples for a logistic regression, the right ones against all others; hits that help in part are left out. Questions
+with an answer and those without are weighed one to three, as they occur in the world. Pasted errors and descriptions
+share one curve and differ from it as far as the examples demand (ridge regression on both).
+
+Everything is cross-validated over issues: a question is judged by a curve that has seen no question about its issue.
+`--judge` asks the questions of other files and judges them by a curve that was fitted without them. `--ablate` says
+what each kind of evidence earns. `--write` puts the curve, fitted on all questions, into kb/search/weights.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fit_ranking import minimized
+
+from kb import KnowledgeBase
+from kb.evaluate import Question, read_questions
+from kb.evaluate.leave_out import left_out
+from kb.records import SearchResult
+from kb.search import ranking
+from kb.search.evidence import NAMES
+from kb.search.verdict import CLIP, KNOWN_AT, LIKELY_AT, confidence, curve_for
+
+ROOT = Path(__file__).parent.parent
+CASES = ROOT / "tests" / "cases"
+FOLDS, REPEATS = 5, 3
+ASKED_ABOUT = 0.25  # share of the questions in the world whose issue a base has
+RIDGE = 0.004
+HITS = 3
+LEVELS = (0.01, 0.02, 0.05, 0.10)
+
+Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+KINDS = {
+    "lead": ("lead", "lead_over_rest", "described_lead"),
+    "sentences": ("sentence_lead", "worst_sentence", "confusable_lead"),
+    "fields": ("symptom_coverage", "front_coverage", "printed_coverage", "title_coverage"),
+    "names": ("name_share", "component_share"),
+    "confusables": ("confusable_lead", "confusable_information"),
+    "alignment": ("aligned_coverage", "alias_alignment"),
+    "codes": ("code_agreement", "code_conflict"),
+    "question": ("information", "error_lines", "chinese"),
+}
+
+
+@dataclass
+class Asked:
+    """One question, put to a base with its article or without it."""
+
+    question: Question
+    left_out: bool
+    known: bool
+    """a right issue is in the base"""
+    pasted: bool
+    evidence: Vector
+    """(hits, evidence) in the order of `NAMES`, of the first `HITS`"""
+    right: Vector
+    """(hits,) 0 or 1"""
+    partly: Vector
+    """(hits,) 1: helps in part"""
+    ruled_out: Vector
+    """(hits,) 1: a number in the question excludes it"""
+    issues: list[str]
+
+    @property
+    def group(self) -> str:
+        return (self.question.issue or self.question.id).partition("#")[0]
+
+
+def asked(question: Question, partly: Sequence[str], result: SearchResult, known: bool, left: bool) -> Asked:
+    hits = result.hits[:HITS]
+    return Asked(
+        question,
+        left,
+        known,
+        bool(result.query.signatures),
+        np.array([[getattr(hit.evidence, name) for name in NAMES] for hit in hits]).reshape(-1, len(NAMES)),
+        np.array([hit.issue in question.wanted for hit in hits], float),
+        np.array([hit.issue in partly for hit in hits], float),
+        np.array([hit.ruled_out for hit in hits], float),
+        [hit.issue for hit in hits],
+    )
+
+
+def ask(files: Iterable[Path], articles: Path, *, leave_out: bool = True) -> list[Asked]:
+    questions: list[Question] = []
+    partly: dict[tuple[str, int], list[str]] = {}
+    for path in files:
+        data = path.read_bytes()
+        questions += read_questions(data, str(path))
+        for number, line in enumerate(data.splitlines(), 1):
+            partly[str(path), number] = json.loads(line).get("partly", []) if line.strip() else []
+    with tempfile.TemporaryDirectory() as folder:
+        KnowledgeBase.build(articles, folder)
+        with KnowledgeBase.open(folder) as base:
+            issues = {record.issue for record in base.records()}
+            found = [
+                asked(
+                    one, partly[one.path, one.line], base.search(one.query, HITS), bool(issues & {*one.wanted}), False
+                )
+                for one in questions
+            ]
+    if leave_out:
+        found += [asked(one, (), result, False, True) for one, result in left_out(articles, questions, k=HITS)]
+    return [one for one in found if one.issues]
+
+
+@dataclass
+class Fitted:
+    center: Vector
+    spread: Vector
+    weights: dict[bool, Vector]
+    """of pasted questions (True) and of descriptions"""
+    bias: dict[bool, float]
+
+    def confidence(self, one: Asked) -> Vector:
+        """(hits,) of each hit of a question."""
+        scaled = ((one.evidence - self.center) / self.spread).clip(-CLIP, CLIP)
+        odds = scaled @ self.weights[one.pasted] + self.bias[one.pasted]
+        return np.asarray(1 / (1 + np.exp(-odds)) * (1 - one.ruled_out))
+
+
+def fit(examples: Sequence[Asked], keep: Vector | None = None) -> Fitted:
+    """`keep`: (evidence,) 1 for what is used."""
+    keep = np.ones(len(NAMES)) if keep is None else keep
+    firsts = np.array([one.evidence[0] for one in examples])
+    center, spread = firsts.mean(axis=0), firsts.std(axis=0).clip(1e-3)
+    known = sum(one.known for one in examples)
+    unknown = len(examples) - known
+    rows, right, weight, pasted = [], [], [], []
+    for one in examples:
+        share = ASKED_ABOUT / known if one.known else (1 - ASKED_ABOUT) / unknown
+        for i in np.flatnonzero(one.partly + one.ruled_out == 0):
+            rows.append(one.evidence[i])
+            right.append(one.right[i])
+            weight.append(share)
+            pasted.append(one.pasted)
+    x = ((np.array(rows) - center) / spread).clip(-CLIP, CLIP) * keep
+    kind = np.array(pasted, float)[:, None]
+    # One curve for both kinds of question, and what pasted ones add to it.
+    x = np.hstack([x, x * kind, np.ones((len(x), 1)), kind])
+    y, w = np.array(right), np.array(weight) / np.sum(weight)
+
+    def loss(v: Vector) -> tuple[float, Vector]:
+        z = x @ v
+        value = w @ (np.logaddexp(0, z) - y * z) + RIDGE / 2 * (v[:-2] @ v[:-2])
+        gradient = x.T @ (w * (1 / (1 + np.exp(-z)) - y))
+        gradient[:-2] += RIDGE * v[:-2]
+        return float(value), np.asarray(gradient)
+
+    v = minimized(loss, np.zeros(x.shape[1]), free=x.shape[1])
+    n = len(NAMES)
+    return Fitted(
+        center,
+        spread,
+        {False: v[:n] * keep, True: (v[:n] + v[n : 2 * n]) * keep},
+        {False: float(v[-2]), True: float(v[-2] + v[-1])},
+    )
+
+
+def cross_validated(examples: Sequence[Asked], seed: int = 0, keep: Vector | None = None) -> list[Vector]:
+    """The confidence in the hits of each question, by a curve that has not seen its issue."""
+    groups = np.random.default_rng(seed).permutation(sorted({one.group for one in examples}))
+    fold = {group: n % FOLDS for n, group in enumerate(groups.tolist())}
+    found = [np.zeros(0)] * len(examples)
+    for number in range(FOLDS):
+        fitted = fit([one for one in examples if fold[one.group] != number], keep)
+        for n, one in enumerate(examples):
+            if fold[one.group] == number:
+                found[n] = fitted.confidence(one)
+    return found
+
+
+def in_development(one: Asked) -> bool:
+    return Path(one.question.path).parent.name == "cases"
+
+
+def answered_rightly(examples: Sequence[Asked], confidences: Sequence[Vector]) -> dict[float, float]:
+    """Of the development questions, the share answered rightly with the article in the base while at most this share
+    is answered with the article taken out."""
+    both = [(one, float(p[0])) for one, p in zip(examples, confidences, strict=True) if in_development(one)]
+    wrong = np.sort([p for one, p in both if one.left_out])[::-1]
+    known = [(p, bool(one.right[0])) for one, p in both if one.known]
+    return {
+        level: float(np.mean([right and p > wrong[int(level * len(wrong))] for p, right in known])) for level in LEVELS
+    }
+
+
+def verdicts(examples: Sequence[Asked], confidences: Sequence[Vector]) -> str:
+    """A row of a table: of what is said to be known, how much is right, partly right, wrong; the same of the lists of
+    what is likely (right: one of the named issues is)."""
+    n = known = 0
+    tally = {(level, what): 0 for level in ("known", "likely") for what in ("right", "partly", "wrong")}
+    for one, p in zip(examples, confidences, strict=True):
+        n += 1
+        known += one.known
+        if p[0] >= KNOWN_AT:
+            what = "right" if one.right[0] else "partly" if one.partly[0] else "wrong"
+            tally["known", what] += 1
+        elif p[0] >= LIKELY_AT:
+            named = p >= LIKELY_AT
+            what = "right" if (one.right * named).any() else "partly" if (one.partly * named).any() else "wrong"
+            tally["likely", what] += 1
+    counts = "".join(
+        f"{tally[level, what]:8}" for level in ("known", "likely") for what in ("right", "partly", "wrong")
+    )
+    return f"{n:6}{known:8}{counts}"
+
+
+def report(examples: Sequence[Asked], confidences: Sequence[Vector]) -> None:
+    levels = answered_rightly(examples, confidences)
+    print("answered rightly while wrong answers with the article left out are held to")
+    print("   ".join(f"{level:.0%}: {share:.3f}" for level, share in levels.items()))
+    print(
+        f"\n{'said':26}{'n':>6}{'in base':>8}"
+        + "".join(f"{w:>8}" for w in ("known", "partly", "wrong", "likely", "partly", "wrong"))
+    )
+    parts: dict[str, list[int]] = {}
+    for n, one in enumerate(examples):
+        name = Path(one.question.path).stem if not in_development(one) else "development"
+        parts.setdefault(name + (", left out" if one.left_out else ""), []).append(n)
+    for name, numbers in sorted(parts.items()):
+        print(f"{name:26}{verdicts([examples[n] for n in numbers], [confidences[n] for n in numbers])}")
+
+
+def ablation(examples: Sequence[Asked]) -> None:
+    print(f"\n{'without':28}" + "".join(f"{level:>8.0%}" for level in LEVELS))
+    parts: dict[str, tuple[str, ...]] = {"nothing": (), **KINDS, **{f"  {name}": (name,) for name in NAMES}}
+    for name, out in parts.items():
+        keep = np.array([float(one not in out) for one in NAMES])
+        runs = [answered_rightly(examples, cross_validated(examples, seed, keep)) for seed in range(REPEATS)]
+        print(f"{name:28}" + "".join(f"{np.mean([run[level] for run in runs]):8.3f}" for level in LEVELS), flush=True)
+
+
+def written(fitted: Fitted, examples: Sequence[Asked], files: Sequence[Path]) -> str:
+    """The text of weights.json: the weights of the ranking as they are, and this curve."""
+
+    def named(values: Vector) -> dict[str, float]:
+        return {name: round(float(value), 4) + 0.0 for name, value in zip(NAMES, values, strict=True)}
+
+    curve = {
+        "fitted": {
+            "by": "scripts/fit_evidence.py --write",
+            "questions": sorted(path.name for path in files),
+            "known": sum(one.known for one in examples),
+            "unknown": sum(not one.known for one in examples),
+        },
+        "center": named(fitted.center),
+        "spread": named(fitted.spread),
+    }
+    for name, pasted in (("pasted", True), ("described", False)):
+        curve[name] = {"weights": named(fitted.weights[pasted]), "bias": round(fitted.bias[pasted], 4)}
+    return json.dumps({**ranking.read_weights(), "evidence": curve}, indent=1) + "\n"
+
+
+def misses(examples: Sequence[Asked], confidences: Sequence[Vector]) -> None:
+    """What is said to be known and is not right, the surest first; then what is right and not said."""
+    both = sorted(zip(examples, confidences, strict=True), key=lambda pair: -float(pair[1][0]))
+    for one, p in both:
+        if (p[0] >= KNOWN_AT and not one.right[0]) or (one.known and one.right[0] and p[0] < KNOWN_AT):
+            mark = "low  " if one.right[0] else "part " if one.partly[0] else "WRONG"
+            print(
+                f"{mark} {p[0]:.2f} {one.question.id:8}{'(out) ' if one.left_out else ''}wants {one.question.issue}, "
+                f"finds {one.issues[0]}: {one.question.query[:150]!r}"
+            )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--articles", type=Path, default=ROOT / "articles")
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        nargs="+",
+        default=[*sorted(CASES.glob("*.jsonl")), *sorted((CASES / "world").glob("*.jsonl"))],
+    )
+    parser.add_argument("--judge", type=Path, nargs="+", default=[], help="questions that are not fitted on")
+    parser.add_argument("--misses", action="store_true", help="list what went wrong")
+    parser.add_argument("--ablate", action="store_true", help="say what each kind of evidence earns")
+    parser.add_argument("--write", action="store_true", help="put the curve into kb/search/weights.json")
+    args = parser.parse_args()
+    examples = ask(args.questions, args.articles)
+    confidences = cross_validated(examples)
+    print(f"cross-validated over issues: {len(examples)} examples")
+    report(examples, confidences)
+    if args.misses:
+        misses(examples, confidences)
+    fitted = fit(examples)
+    if args.judge:
+        print("\nnot fitted on:")
+        others = ask(args.judge, args.articles, leave_out=False)
+        judged = [fitted.confidence(one) for one in others]
+        report(others, judged) if any(map(in_development, others)) else print(verdicts(others, judged))
+        if args.misses:
+            misses(others, judged)
+    if args.ablate:
+        ablation(examples)
+    if args.write:
+        ranking.WEIGHTS.write_text(written(fitted, examples, args.questions), "utf-8")
+        drift = max(
+            abs(fitted.confidence(one)[0] - confidence_now(one)) for one in examples[:50] if not one.ruled_out[0]
+        )
+        print(f"\nwritten; the curve as rounded differs by at most {drift:.4f}")
+    return 0
+
+
+def confidence_now(one: Asked) -> float:
+    """By the weights in the file."""
+    from kb.records import Evidence
+    from kb.search import verdict
+
+    verdict._curves.cache_clear()
+    return confidence(Evidence(**dict(zip(NAMES, one.evidence[0].tolist(), strict=True))), curve_for(pasted=one.pasted))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
