@@ -270,13 +270,16 @@ def test_show(kb_: Kb, index: Path) -> None:
     assert both.code == 0
     assert f"{DEQUE}/en" in both.out
     assert f"{DEQUE}/zh" in both.out
+    assert "Not to be confused with\n  - " in both.out
+    assert "\n容易混淆\n  - " in both.out
+    assert "Only when" not in both.out  # the article has no such section
     assert f"{DEQUE}/en" not in kb_("show", DEQUE, "--lang", "zh", base=index).out
     assert f"{DEQUE}/zh" not in kb_("show", f"{DEQUE}/en", base=index).out
     by_slug = json.loads(kb_("show", "ms-swift-ovis2-grpo", "--json", base=index).out)
     assert [record["id"] for record in by_slug] == [
         f"ms-swift-ovis2-grpo#{n}/{lang}" for lang in ("en", "zh") for n in (1, 2)
     ]
-    assert {"title", "project", "lang", "symptom", "errors", "cause", "fix"} <= by_slug[0].keys()
+    assert {"title", "project", "lang", "symptom", "errors", "cause", "fix", "conditions"} <= by_slug[0].keys()
     assert kb_("show", f"{DEQUE}/en", "--lang", "zh", base=index).code == 66
 
 

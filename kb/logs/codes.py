@@ -5,8 +5,8 @@ Programs write the same code in several ways. `exit code 137`, `return code = -9
 an InfiniBand completion. A number counts only next to words that make it a code.
 
 A code that comes with any failure is left out, because it tells nothing: exit code 0, the signal that a launcher sends
-to the other processes, the flood of flushed InfiniBand requests after the first failed one (status 5), and `EE9999`,
-which Ascend's runtime adds to the code of whatever failed.
+to the other processes, the flood of flushed InfiniBand requests after the first failed one (status 5), HTTP 500, and
+`EE9999`, which Ascend's runtime adds to the code of whatever failed.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ _SM_NUMBER = re.compile(r"sm_(\d{1,2})(\d)[a-f]?[ ,;/]{0,2}", re.IGNORECASE)
 _BLACKWELL = (10, 11, 12)  # the major numbers of one generation
 
 _CONTEXT_CHARS = 32  # in front of a number
-_WITH_ANY_FAILURE = frozenset((("cann", "EE9999"), ("cann", "E19999"), ("ib", "0"), ("ib", "5"), ("cuda", "0")))
+_WITH_ANY_FAILURE = frozenset(
+    (("cann", "EE9999"), ("cann", "E19999"), ("ib", "0"), ("ib", "5"), ("cuda", "0"), ("http", "500"))
+)
 
 
 def codes(text: str) -> Codes:
@@ -170,7 +172,20 @@ _KINDS = (
     _Kind("cuda", ("cuda",), _cuda),
     _Kind(
         "http",
-        ("http", "status", "状态码", "error", "forbidden", "not found", "unauthorized", "many requests", "gateway"),
+        (
+            "http",
+            "status",
+            "状态码",
+            "error",
+            "forbidden",
+            "not found",
+            "unauthorized",
+            "many requests",
+            "gateway",
+            "bad request",
+            "unprocess",
+            "unavailable",
+        ),
         partial(_beside, number=_HTTP, before=_HTTP_BEFORE, after=_HTTP_AFTER),
     ),
     _Kind("sm", ("sm_",), _majors),

@@ -3,14 +3,18 @@
 Often such a number tells two failures apart that print the same words. An article states its condition on them
 (`kb.logs.conditions`). A text may hold a message several times, once for each process: a quantity has several values.
 
-    gpu                        number of the card in PyTorch's out-of-memory message
-    requested, total, free, allocated, reserved, unallocated    GiB, of the same; unallocated = reserved - allocated
-    seqnum, numel, timeout     of NCCL's watchdog: the collective's number, its elements, its limit in seconds
-    checkpoint_numel, model_numel    elements of a tensor in a checkpoint, and in the model that loads it
-    recomputed_numel           elements of a tensor that gradient checkpointing computed again
-    loss, learning_rate        of the metrics that a trainer logs; nan is no number
-    num_generations            answers for each prompt in GRPO
-    capability                 compute capability of the GPU: 8.6, also where only `sm_86` or `RTX 3090` is named
+    gpu, requested, total, free, allocated, reserved, unallocated
+        of PyTorch's out-of-memory message: the number of the card; GiB; unallocated = reserved - allocated
+    seqnum, numel, timeout
+        of NCCL's watchdog: which collective since the start, its elements, its limit in seconds
+    checkpoint_numel, model_numel, recomputed_numel
+        elements of a tensor: in a checkpoint, in the model that loads it, computed again by gradient checkpointing
+    loss, learning_rate
+        of the metrics that a trainer logs; nan is no number
+    num_generations
+        answers for each prompt in GRPO
+    capability
+        compute capability of the GPU, as in 8.6; also where only `sm_86` or `RTX 3090` names it
 """
 
 from __future__ import annotations
@@ -112,8 +116,8 @@ def quantities(text: str) -> Quantities:
             for part in _parts(text, message.opening):
                 for name, value in _derived(_read(part, message)).items():
                     found.setdefault(name, []).append(value)
-    if capabilities := list(_capabilities(text)):
-        found["capability"] = capabilities
+    if cards := list(_cards(text)):
+        found["capability"] = cards
     return {name: tuple(dict.fromkeys(values)) for name, values in found.items()}
 
 
@@ -154,8 +158,8 @@ def _derived(found: dict[str, float]) -> dict[str, float]:
     return found
 
 
-def _capabilities(text: str) -> Iterator[float]:
-    """Of the cards that the text names."""
+def _cards(text: str) -> Iterator[float]:
+    """The compute capabilities of the cards that the text names."""
     if "apability" in text:
         yield from map(float, _CAPABILITY.findall(text))
     if "sm_" in text:
