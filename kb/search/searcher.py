@@ -150,7 +150,12 @@ class Searcher:
             if len(self._subjects) >= _MAX_SUBJECTS:
                 self._subjects.clear()
             translations, _ = self.store.header.columns.translations([row])
-            printed = frozenset().union(*(self._printed_by(int(one)).codes for one in translations))
+            printed = codes(
+                "\n".join(
+                    "\n".join((r.title, r.symptom, *r.errors, r.cause, r.fix, *r.aliases))
+                    for r in self.store.records(translations.tolist())
+                )
+            )
             found = self._subjects[row] = Subject.of(self.store.profiles(translations.tolist()), printed)
         return found
 
