@@ -31,7 +31,7 @@ LAYERS = [
     {"errors", "records", "text", "arrays"},
     {"logs", "articles", "scraped", "encoders"},
     {"index"},
-    {"brief", "search", "scan", "base", "review", "importers", "evaluate"},
+    {"brief", "components", "why", "search", "scan", "base", "review", "importers", "evaluate"},
     {"run", "hooks", "serve", "cli", "__main__"},
 ]
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
