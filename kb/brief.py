@@ -1,4 +1,5 @@
-"""An issue in a few lines of plain text: headline, cause in a sentence, first step of the fix, how to read the rest.
+"""An issue in a few lines of plain text: headline, cause in a sentence, first step of the fix, how to read the rest;
+and of several that are likely, what tells them apart.
 
 Everything that tells a person about an issue takes its words from here: the terminal, `kb scan`, `kb run` and the
 hooks. In come records, hits and findings; out come strings without colour and without a line end. The text is as the
@@ -11,10 +12,10 @@ else's program can use it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from kb.records import Hit, IssueRecord, Lang
+from kb.records import Hit, IssueRecord, Lang, SearchResult
 
 if TYPE_CHECKING:
     from kb.scan import Finding
@@ -23,27 +24,38 @@ __all__ = [
     "LABELS",
     "Line",
     "cause_line",
+    "cause_sentence",
     "fix_line",
     "fix_lines",
     "headline",
     "hit_line",
     "known_issue",
+    "likely_hits",
+    "likely_issues",
+    "likely_line",
+    "likely_lines",
     "of_finding",
     "percent",
     "pieces_of",
     "searched_line",
     "show_line",
+    "tells_apart",
 ]
 
 MAX_FIX_LINES = 6  # of the fix below an exception; a screen still shows the traceback above it
 MAX_WIDTH = 240  # characters of a sentence or a line of prose; code is never cut
 
 _ITEM = re.compile(r"[ \t]{0,12}(?:\d{1,9}[.)]|[-*+])[ \t]")
+_SEE = re.compile(r"[\s,:;，：；。（(]{0,8}(?:see also|see|另?见|参见|详见)?[\s:：]{0,8}$")
 _SENTENCE = re.compile(r"[.!?](?=\s)|[。！？]")
 
 LABELS: dict[Lang, dict[str, str]] = {
     "en": {
         "known": "known issue",
+        "likely": "likely",
+        "likely one": "Not certain: it may be this.",
+        "likely several": "Not certain: it may be one of these.",
+        "apart": "How to tell",
         "symptom": "Symptom",
         "cause": "Cause",
         "fix": "Fix",
@@ -59,6 +71,8 @@ LABELS: dict[Lang, dict[str, str]] = {
         "source": "source",
         "also": "Also near:",
         "unknown": "Not known: nothing in this base is near enough to be trusted as the answer.",
+        "next": "What may help: paste the first error line and the lines above it, and name the project that fails.\n"
+        "Of a whole log: kb scan LOG",
         "nearest": "The nearest, which may be something else:",
         "empty": "Not known, and nothing in this base is even near.",
         "more": "shows the whole of it",
@@ -71,6 +85,10 @@ LABELS: dict[Lang, dict[str, str]] = {
     },
     "zh": {
         "known": "已知问题",
+        "likely": "可能",
+        "likely one": "不能确定，可能是下面这个问题：",
+        "likely several": "不能确定，可能是下面几个问题之一：",
+        "apart": "如何判断",
         "symptom": "现象",
         "cause": "原因",
         "fix": "解决方案",
@@ -86,6 +104,7 @@ LABELS: dict[Lang, dict[str, str]] = {
         "source": "出处",
         "also": "相近的还有：",
         "unknown": "未收录：库中没有足够接近、可以放心作为答案的问题。",
+        "next": "可以这样再试：贴上最先出现的报错行和它上面几行，并写明是哪个项目；\n整份日志用 kb scan LOG",
         "nearest": "最接近的如下，但可能是别的问题：",
         "empty": "未收录，库中也没有相近的问题。",
         "more": "查看全文",
@@ -121,10 +140,15 @@ def hit_line(hit: Hit) -> str:
     return f"  {percent(hit.confidence):>4}  {hit.issue}  {headline(hit.record)}"
 
 
+def cause_sentence(record: IssueRecord) -> str:
+    """Empty when the article names no cause."""
+    return _first_sentence(record.cause)
+
+
 def cause_line(record: IssueRecord) -> str:
-    """The cause in a sentence; empty when the article names none."""
+    """The same under a label."""
     words = LABELS[record.lang]
-    return f"{words['cause']}{words['colon']}{_first_sentence(record.cause)}" if record.cause else ""
+    return f"{words['cause']}{words['colon']}{cause_sentence(record)}" if record.cause else ""
 
 
 def fix_line(record: IssueRecord) -> str:
@@ -159,12 +183,49 @@ def searched_line(lang: Lang, *, size: int, where: str) -> str:
     return LABELS[lang]["searched"].format(size=size, where=where)
 
 
+def tells_apart(record: IssueRecord, others: Iterable[IssueRecord] = ()) -> str:
+    """By what one sees that it is this issue and none of the `others`: its own conditions, or what one of them says of
+    it in "Not to be confused with", or how its symptom begins."""
+    if record.only_when:
+        return _shortened(" ".join(_first_sentence(item) for item in _items(record.only_when)))
+    said = (_said_of(record.issue, item) for other in others for item in _items(other.confusable))
+    return next(filter(None, said), "") or _first_sentence(record.symptom).rstrip(":：")
+
+
+def likely_hits(result: SearchResult) -> list[Hit]:
+    """The hits that are named when the verdict is likely, the best first."""
+    return [hit for hit in result.hits if hit.issue in result.likely]
+
+
+def likely_lines(hits: Sequence[Hit]) -> list[str]:
+    """Issues that are likely, each with what tells it apart from the others."""
+    lines: list[str] = []
+    for hit in hits:
+        words = LABELS[hit.record.lang]
+        apart = tells_apart(hit.record, [other.record for other in hits if other is not hit])
+        lines += [hit_line(hit), *([f"        {words['apart']}{words['colon']}{apart}"] if apart else [])]
+    return lines
+
+
+def likely_line(hits: Sequence[Hit], lang: Lang) -> str:
+    """That it may be one of them, and that this is not certain."""
+    return LABELS[lang]["likely one" if len(hits) == 1 else "likely several"]
+
+
 def known_issue(hit: Hit) -> list[str]:
-    """An answer in at most eleven lines, for whoever has the failure on the screen above."""
+    """An answer in at most eleven lines, for whoever has the failure on the screen above. Its first words are English in
+    any language, so that a program can match them."""
     record = hit.record
     below = [cause_line(record), *fix_lines(record), show_line(record)]
-    first = f"kb: {LABELS[record.lang]['known']} ({percent(hit.confidence)}): {headline(record)}"
+    known = "known issue" if record.lang == "en" else f"known issue · {LABELS[record.lang]['known']}"
+    first = f"kb: {known} ({percent(hit.confidence)}): {headline(record)}"
     return [first, *("  " + line for line in below if line)]
+
+
+def likely_issues(hits: Sequence[Hit]) -> list[str]:
+    """The same for issues of which one is likely."""
+    below = [*likely_lines(hits), *("  " + show_line(hit.record) for hit in hits)]
+    return [f"kb: likely · {likely_line(hits, hits[0].record.lang)}", *below]
 
 
 def of_finding(finding: Finding, log: str) -> list[Line]:
@@ -177,7 +238,10 @@ def of_finding(finding: Finding, log: str) -> list[Line]:
         where += "  ·  " + words["processes"].format(n=finding.processes)
     lines = [
         Line(headline(record), "headline"),
-        Line(f"  {log}: {where}  ·  {words['confidence']} {percent(finding.confidence)}", "note"),
+        Line(
+            f"  {log}: {where}  ·  {words[finding.verdict]}, {words['confidence']} {percent(finding.confidence)}",
+            "note",
+        ),
         Line(f"  > {finding.text}", "quote"),
     ]
     lines += [Line(f"  {text}", "text") for text in (cause_line(record), fix_line(record)) if text]
@@ -201,6 +265,24 @@ def pieces_of(markdown: str) -> Iterator[tuple[str | None, str]]:
             if after_code and first_item is not None:  # only a blank line lets a list go on that a fence interrupted
                 lines.insert(first_item, "")
             yield None, "\n".join(lines)
+
+
+def _items(markdown: str) -> list[str]:
+    """The items of a list, each in one line without its mark."""
+    items: list[str] = []
+    for line in markdown.splitlines():
+        if _ITEM.match(line):
+            items.append(_ITEM.sub("", line, count=1).strip())
+        elif items and line.strip():
+            items[-1] += " " + line.strip()
+    return items
+
+
+def _said_of(issue: str, item: str) -> str:
+    """What an item of "Not to be confused with" says in front of its link to `issue`; empty when it has none."""
+    link = re.search(rf"\[`?{re.escape(issue)}`?\]", item)
+    before = item[: link.start()].rpartition(".md)")[2] if link else ""
+    return _shortened(_SEE.sub("", before).lstrip(" ,;.，；。、")) if before.strip() else ""
 
 
 def _first_sentence(markdown: str) -> str:

@@ -101,9 +101,7 @@ def components(record: IssueRecord) -> frozenset[str]:
     }
 
 
-def is_present(
-    record: IssueRecord, text: str, *, command: Collection[str] = (), modules: Collection[str] = ()
-) -> bool:
+def is_present(record: IssueRecord, text: str, *, command: Collection[str] = (), modules: Collection[str] = ()) -> bool:
     """Does a component of the issue take part in this failure?
 
     `text`: the traceback, or the output. `command`: its words. `modules`: names of loaded ones, as in `sys.modules`."""

@@ -248,6 +248,8 @@ class Hit:
             "symptom": r.symptom,
             "cause": r.cause,
             "fix": r.fix,
+            "only_when": r.only_when,
+            "confusable": r.confusable,
             "errors": list(r.errors),
             "versions": list(r.versions),
             "tags": list(r.tags),

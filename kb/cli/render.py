@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kb.brief import LABELS, headline, hit_line, of_finding, percent, pieces_of, searched_line, show_line
+from kb.brief import (
+    LABELS,
+    headline,
+    hit_line,
+    likely_hits,
+    likely_line,
+    likely_lines,
+    of_finding,
+    percent,
+    pieces_of,
+    searched_line,
+    show_line,
+)
 from kb.records import Article, Hit, IssueRecord, Lang, SearchResult
 from kb.text import visible
 
@@ -23,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["WORTH_A_LINE", "Screen"]
 
 WORTH_A_LINE = 0.1  # the confidence below which a further hit is no help
+
+NEAREST = 3  # of the issues that may be something else
 
 _STYLES = {"headline": "bold", "note": "dim", "quote": "yellow", "text": ""}
 
@@ -50,30 +64,52 @@ class Screen:
 
             self._console = Console(highlight=False, emoji=False, soft_wrap=False, stderr=err)
 
-    def result(self, result: SearchResult, *, size: int, where: str, bundled: bool = False) -> None:
+    def result(self, result: SearchResult, *, size: int, where: str, bundled: bool = False, why: bool = False) -> None:
         """`size` and `where` tell which base was asked: whoever gets no answer, and whoever gets one from another base
-        than the one that travels with kb."""
+        than the one that travels with kb. `why`: what speaks for each shown hit, and against it."""
         words = LABELS[result.query.lang]
-        if result.answered:
-            first, others = result.hits[0], [hit for hit in result.hits[1:] if hit.confidence >= WORTH_A_LINE]
+        if result.verdict == "known":
+            first, *others = shown = result.hits[:1] + tuple(h for h in result.hits[1:] if h.confidence >= WORTH_A_LINE)
             self._hit(first, words)
             if others:
                 self._line()
                 self._line(words["also"], "dim")
                 self._list(others)
-            if not bundled:
-                self.searched(result.query.lang, size=size, where=where)
-            return
-        if not result.hits:
-            self._line(words["empty"], "bold yellow")
+        elif result.verdict == "likely":
+            shown = tuple(likely_hits(result))
+            self.likely(shown, result.query.lang)
+        else:
+            shown = result.hits[:NEAREST]
+            self._line(words["unknown" if shown else "empty"], "bold yellow")
+            self._line(words["next"])
+            if shown:
+                self._line()
+                self._line(words["nearest"], "dim")
+                self._list(shown, "dim")
+                self._line(show_line(shown[0].record), "dim")
+        if why:
+            self._why(result, shown)
+        if result.verdict != "known" or not bundled:
             self.searched(result.query.lang, size=size, where=where)
-            return
-        self._line(words["unknown"], "bold yellow")
-        self._line(words["nearest"], "dim")
-        self._list(result.hits)
+
+    def likely(self, hits: Sequence[Hit], lang: Lang) -> None:
+        """Issues of which one is likely, and what tells them apart."""
+        self._line(likely_line(hits, lang), "bold yellow")
+        for line in likely_lines(hits):
+            self._line(line)
         self._line()
-        self._line(show_line(result.hits[0].record), "dim")
-        self.searched(result.query.lang, size=size, where=where)
+        for hit in hits:
+            self._line(show_line(hit.record), "dim")
+
+    def _why(self, result: SearchResult, shown: Sequence[Hit]) -> None:
+        from kb.why import why_lines
+
+        for hit in shown:
+            self._line()
+            first, *others = why_lines(result.query, hit)
+            self._line(first, "bold")
+            for line in others:
+                self._line(line)
 
     def searched(self, lang: Lang, *, size: int, where: str) -> None:
         """Which base was asked."""
@@ -144,9 +180,9 @@ class Screen:
         # A long remedy scrolls the title away, and what is last stays before one's eyes.
         self._line(f"{hit.record.id}  ·  {words['confidence']} {percent(hit.confidence)}", "dim")
 
-    def _list(self, hits: Sequence[Hit]) -> None:
+    def _list(self, hits: Sequence[Hit], style: str = "") -> None:
         for hit in hits:
-            self._line(hit_line(hit))
+            self._line(hit_line(hit), style)
 
     def _section(self, heading: str, markdown: str) -> None:
         self._line()

@@ -26,7 +26,7 @@ from kb.errors import QueryError
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
-    from kb.records import Lang
+    from kb.records import Lang, SearchResult
 
 __all__ = ["search"]
 
@@ -44,6 +44,7 @@ _EXIT_UNKNOWN = 1
     type=click.File("r", encoding="utf-8-sig", errors="replace"),
     help='File of {"id": ..., "query": ...} lines; "-" for stdin.',
 )
+@click.option("--why", is_flag=True, help="Also show what speaks for each issue and against it.")
 @json_option
 @index_option
 def search(
@@ -53,6 +54,7 @@ def search(
     project: str | None,
     min_confidence: float | None,
     batch: TextIO | None,
+    why: bool,
     as_json: bool,
     index: Path | None,
 ) -> None:
@@ -62,10 +64,12 @@ def search(
       kb search "pop from an empty deque"
       kb search - < train.log
       kb search --json -k 3 "loss 变成 nan" | jq .answered
+      kb search --why "CUDA out of memory"
       kb search --batch questions.jsonl > answers.jsonl
 
-    Exits with 0 when a known issue answers the question. Exits with 1 when none does; then kb lists the nearest issues,
-    which may be about something else.
+    The verdict is one of three. Known: the first issue is the answer; kb exits with 0. Likely: it may be one of up to
+    three issues, and kb says what tells them apart. Unknown: the base has no article about this; the nearest issues,
+    which may be about something else, are listed. After these two kb exits with 1.
     """
     if batch is not None and text:
         raise click.UsageError("give TEXT or --batch, not both")
@@ -75,13 +79,21 @@ def search(
         params["min_confidence"] = min_confidence
     with open_base(index) as base:
         if batch is not None:
-            sys.exit(_search_batch(base, batch, params))
+            sys.exit(_search_batch(base, batch, params, why=why))
         result = base.search(question, **params)
     if as_json:
-        print_json({"id": None, **result.as_dict()})
+        print_json({"id": None, **_form(result, why=why)})
     else:
-        screen().result(result, size=base.size, where=base.where, bundled=base.bundled)
+        screen().result(result, size=base.size, where=base.where, bundled=base.bundled, why=why)
     sys.exit(0 if result.answered else _EXIT_UNKNOWN)
+
+
+def _form(result: SearchResult, *, why: bool) -> dict[str, Any]:
+    if not why:
+        return result.as_dict()
+    from kb.why import answer_with_why
+
+    return answer_with_why(result)
 
 
 def _question(text: tuple[str, ...]) -> str:
@@ -102,7 +114,7 @@ def _lines_of(file: TextIO) -> Iterator[str]:
         raise QueryError(f"cannot be read ({error.strerror or error})", path=file.name) from None
 
 
-def _search_batch(base: KnowledgeBase, file: TextIO, params: dict[str, Any]) -> int:
+def _search_batch(base: KnowledgeBase, file: TextIO, params: dict[str, Any], *, why: bool) -> int:
     """Prints one answer for each question, in the same order, and returns the exit code.
 
     A line that is not a question gets an answer with an `error`, and the exit code becomes 64.
@@ -118,10 +130,10 @@ def _search_batch(base: KnowledgeBase, file: TextIO, params: dict[str, Any]) -> 
             identity = item.get("id") if isinstance(item, dict) else None
             if not isinstance(item, dict) or not isinstance(item.get("query"), str):
                 raise QueryError('each line is an object with "id" and "query"')
-            answer = base.search(item["query"], **params).as_dict()
+            answer = _form(base.search(item["query"], **params), why=why)
         except (QueryError, ValueError, RecursionError) as error:
             message = f"line {number}: {error}"
-            answer = {"query": None, "answered": False, "results": [], "error": message}
+            answer = {"query": None, "answered": False, "verdict": "unknown", "results": [], "error": message}
             echo(f"kb: {message}", err=True)
             exit_code = QueryError.exit_code
         print_json({"id": identity, **answer}, indent=None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kb.records import IssueRecord
+from kb.records import IssueRecord, Verdict
+from kb.search.verdict import verdict
 
 __all__ = ["Finding", "ScanReport", "joined"]
 
@@ -28,6 +29,11 @@ class Finding:
     text: str
     """the first of these lines, without colours, a long one cut"""
 
+    @property
+    def verdict(self) -> Verdict:
+        """known, or likely"""
+        return "known" if verdict(self.confidence) == "known" else "likely"
+
     def as_dict(self) -> dict[str, Any]:
         r = self.record
         return {
@@ -35,6 +41,7 @@ class Finding:
             "lang": r.lang,
             "project": r.project,
             "title": r.title,
+            "verdict": self.verdict,
             "confidence": round(self.confidence, 4),
             "first_line": self.first_line,
             "last_line": self.last_line,

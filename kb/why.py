@@ -1,0 +1,168 @@
+"""Why a hit has its confidence: what speaks for it and against it, for people and as JSON.
+
+In: the query as it was read, and a hit. Out: each kind of evidence with its value and with what it adds to the log odds
+of being right, compared with an average question; the conditions of the issue, and whether they hold; the codes in
+which the question and the issue disagree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kb.brief import LABELS, percent
+from kb.logs.codes import codes
+from kb.logs.conditions import holds
+from kb.logs.quantities import Quantities, quantities
+from kb.records import Hit, Lang, Query, SearchResult
+from kb.search.features import codes_of
+from kb.search.verdict import contributions, curve_for
+
+__all__ = ["EVIDENCE", "answer_with_why", "why", "why_lines"]
+
+EVIDENCE: dict[Lang, dict[str, str]] = {
+    "en": {
+        "lead": "its score, above the next issue's",
+        "lead_over_rest": "its score, above the mean of the next three",
+        "described_lead": "likeness of title and symptom, above the next issue's",
+        "sentence_lead": "likeness of the sentences, above the next issue's",
+        "worst_sentence": "likeness of the sentence that fits least",
+        "confusable_lead": "likeness to what it is not to be confused with, above that to itself",
+        "information": "how much the question says",
+        "error_lines": "error lines in the question",
+        "chinese": "the question is in Chinese",
+        "symptom_coverage": "share of the question that title, symptom and error lines have",
+        "front_coverage": "share of its error lines that title, symptom, error lines and phrasings have",
+        "printed_coverage": "share of its error lines that the issue's error lines have",
+        "title_coverage": "share of the title that the question says",
+        "name_share": "share of what agrees that is names of projects",
+        "component_share": "share of the projects in the question that the issue names",
+        "confusable_information": "words that stand only in what it is not to be confused with",
+        "aligned_coverage": "share of the question that the issue says, in the same or other words",
+        "alias_alignment": "agreement with the nearest phrasing",
+        "code_agreement": "codes that agree",
+        "code_conflict": "codes that disagree",
+    },
+    "zh": {
+        "lead": "得分比下一个问题高出多少",
+        "lead_over_rest": "得分比其后三个问题的平均值高出多少",
+        "described_lead": "与标题、现象的相似度，比下一个问题高出多少",
+        "sentence_lead": "逐句的相似度，比下一个问题高出多少",
+        "worst_sentence": "最不吻合的一句的相似度",
+        "confusable_lead": "更像“容易混淆”里的问题、而不像它自己的程度",
+        "information": "提问的信息量",
+        "error_lines": "提问里的报错行数",
+        "chinese": "提问是中文",
+        "symptom_coverage": "提问中见于标题、现象、报错行的比例",
+        "front_coverage": "提问的报错行中见于标题、现象、报错行、常见问法的比例",
+        "printed_coverage": "提问的报错行中见于文章报错行的比例",
+        "title_coverage": "标题中被提问说到的比例",
+        "name_share": "吻合的部分里项目名所占的比例",
+        "component_share": "提问里的项目名中被文章提到的比例",
+        "confusable_information": "只见于“容易混淆”的词",
+        "aligned_coverage": "提问中被文章以相同或不同的词说到的比例",
+        "alias_alignment": "与最接近的常见问法的吻合程度",
+        "code_agreement": "一致的错误码",
+        "code_conflict": "不一致的错误码",
+    },
+}
+"""what each name of `kb.records.Evidence` means, in plain words"""
+
+_WORDS: dict[Lang, dict[str | bool | None, str]] = {
+    "en": {
+        "why": "Why {issue} has confidence {percent}",
+        "for": "for    ",
+        "against": "against",
+        "condition": "condition {condition}: ",
+        True: "holds",
+        False: "does not hold",
+        None: "the question does not say",
+        "codes": "codes ({kind}): the question has {question}, the issue {issue}",
+        "ruled out": "ruled out: a number in the question excludes it",
+        "matched": "matched: ",
+    },
+    "zh": {
+        "why": "{issue} 的置信度为 {percent}，依据如下",
+        "for": "支持",
+        "against": "反对",
+        "condition": "判别条件 {condition}：",
+        True: "成立",
+        False: "不成立",
+        None: "提问里没有这个数值",
+        "codes": "错误码（{kind}）：提问中是 {question}，文章中是 {issue}",
+        "ruled out": "已排除：提问里的数值与判别条件不符",
+        "matched": "匹配：",
+    },
+}
+_LEAST = 0.005  # what counts less is shown as 0.00, so it is left out of the text
+
+
+def answer_with_why(result: SearchResult) -> dict[str, Any]:
+    """The public JSON form of the answer, each result with its `why`."""
+    form = result.as_dict()
+    for one, hit in zip(form["results"], result.hits, strict=True):
+        one["why"] = why(result.query, hit)
+    return form
+
+
+def why(query: Query, hit: Hit) -> dict[str, Any]:
+    """The public JSON form; the evidence that counts most comes first."""
+    counted = contributions(hit.evidence, curve_for(pasted=bool(query.signatures)))
+    return {
+        "evidence": {
+            name: {"value": round(getattr(hit.evidence, name), 4), "weight": round(counted[name], 4)}
+            for name in sorted(counted, key=lambda name: -abs(counted[name]))
+        },
+        "conditions": _conditions(hit, quantities(query.text)),
+        "codes": _conflicts(query, hit),
+        "ruled_out": hit.ruled_out,
+    }
+
+
+def why_lines(query: Query, hit: Hit) -> list[str]:
+    """The same for a person, in the language of the question."""
+    words, names, found = _WORDS[query.lang], EVIDENCE[query.lang], why(query, hit)
+    lines = [
+        f"{words['for' if one['weight'] > 0 else 'against']}  {one['weight']:+.2f}  {names[name]}: {one['value']:.2f}"
+        for name, one in found["evidence"].items()
+        if abs(one["weight"]) >= _LEAST
+    ]
+    lines += [
+        words["condition"].format(condition=condition) + words[held] for condition, held in found["conditions"].items()
+    ]
+    lines += [
+        words["codes"].format(kind=kind, question=", ".join(one["question"]), issue=", ".join(one["issue"]))
+        for kind, one in found["codes"].items()
+    ]
+    if hit.ruled_out:
+        lines.append(words["ruled out"])
+    if hit.matched:
+        lines.append(words["matched"] + ", ".join(hit.matched))
+    first = words["why"].format(issue=hit.issue, percent=percent(hit.confidence))
+    return [first + LABELS[query.lang]["colon"].rstrip(), *("  " + line for line in lines)]
+
+
+def _conditions(hit: Hit, found: Quantities) -> dict[str, bool | None]:
+    """Each condition and whether it holds; None when the question does not print the number."""
+    told: dict[str, bool | None] = {}
+    for condition in hit.record.conditions:
+        try:
+            told[condition] = holds(condition, found)
+        except ValueError:  # it cannot be read; `kb check` says so
+            told[condition] = None
+    return told
+
+
+def _conflicts(query: Query, hit: Hit) -> dict[str, dict[str, list[str]]]:
+    """Kinds of codes in which the question and the issue name different ones."""
+    r = hit.record
+    asked = codes_of(query)
+    printed = codes("\n".join((r.title, r.symptom, *r.errors, r.cause, r.fix, *r.aliases)))
+    agreeing = {kind for kind, _ in asked & printed}
+    kinds = sorted({kind for kind, _ in asked} & {kind for kind, _ in printed} - agreeing)
+    return {
+        kind: {
+            "question": sorted(v for k, v in asked if k == kind),
+            "issue": sorted(v for k, v in printed if k == kind),
+        }
+        for kind in kinds
+    }
