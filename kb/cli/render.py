@@ -92,9 +92,11 @@ class Screen:
         if result.verdict != "known" or not bundled:
             self.searched(result.query.lang, size=size, where=where)
 
-    def likely(self, hits: Sequence[Hit], lang: Lang) -> None:
-        """Issues of which one is likely, and what tells them apart."""
+    def likely(self, hits: Sequence[Hit], lang: Lang, *, base: str = "") -> None:
+        """Issues of which one is likely, and what tells them apart. `base`: as in `remedy`."""
         self._line(likely_line(hits, lang), "bold yellow")
+        if base:
+            self._line(f"{LABELS[lang]['base']}: {base}", "dim")
         for line in likely_lines(hits):
             self._line(line)
         self._line()

@@ -1,6 +1,7 @@
 """`kb run`: runs a command, and explains its failure.
 
-`kb.run` runs it and keeps the end of its output, `kb.scan.explain` finds the issue; this module prints and reports.
+`kb.run` runs it and keeps the end of its output, `kb.scan.explain` finds the issue, `kb.components` says whether the
+issue has anything to do with the command; this module prints and reports.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import contextlib
 import json
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +20,9 @@ from kb.cli.common import complain, echo, index_option, is_terminal, lang_option
 from kb.errors import IndexWriteFailed, KbError
 
 if TYPE_CHECKING:
-    from kb.records import Lang
+    from kb.base import KnowledgeBase
+    from kb.records import Hit, IssueRecord, Lang, Verdict
     from kb.run import Outcome
-    from kb.scan.explain import Explanation
 
 __all__ = ["run"]
 
@@ -33,13 +35,15 @@ __all__ = ["run"]
 )
 @index_option
 def run(command: tuple[str, ...], lang: Lang | None, report: Path | None, index: Path | None) -> None:
-    """Run COMMAND as if kb were not there. When it fails, say which known issue it was, its cause and its fix.
+    """Run COMMAND as if kb were not there. When it fails, say which known issue it was, its cause and its fix; or, when
+    that is not certain, which issues are likely and what tells them apart.
 
     \b
       kb run -- torchrun --nproc_per_node 8 train.py
       kb run --report why.json -- make test 2>&1 | tee log
 
-    Output, input, signals and exit code are the command's own. kb's explanation comes last, on stderr.
+    Output, input, signals and exit code are the command's own. kb's explanation comes last, on stderr. Of an issue
+    whose software the command and its output never name, kb says nothing; after Ctrl-C it says nothing at all.
     """
     from kb.run import leave
     from kb.run import run as run_command
@@ -53,24 +57,34 @@ def run(command: tuple[str, ...], lang: Lang | None, report: Path | None, index:
     leave(outcome)
 
 
+@dataclass(frozen=True)
+class _Answer:
+    verdict: Verdict
+    record: IssueRecord | None
+    """the issue, or the most likely one; when unknown, the nearest one; None when the output has no words"""
+    confidence: float
+    """of `record`, in [0, 1]"""
+    likely: tuple[Hit, ...] = ()
+
+
 def _explain(
     outcome: Outcome, command: tuple[str, ...], lang: Lang | None, report: Path | None, index: Path | None
 ) -> None:
     """Prints and reports the explanation. The exit code stays the command's: an error here is a line on stderr."""
     from kb.run.nested import without_explanations
-    from kb.scan.explain import explain
 
     try:
         output, explained = without_explanations(outcome.output)
         if explained and report is None:
             return
         with open_base(index) as base:
-            found = explain(base.searcher, output, lang=lang)
+            answer = _ask(base, output, command, lang)
             where = "" if base.bundled else base.where
+            name = base.name
         if report is not None:
-            _write_report(report, command, outcome, found)
+            _write_report(report, command, outcome, answer, name)
         if not explained:
-            _print(outcome, found, where)
+            _print(outcome, answer, where)
     except KbError as error:
         complain(error)
     except BrokenPipeError:
@@ -79,6 +93,27 @@ def _explain(
         if os.environ.get("KB_DEBUG"):
             raise
         echo(f"kb: no explanation: {type(error).__name__}: {plain(str(error))}", err=True)
+
+
+def _ask(base: KnowledgeBase, output: bytes, command: tuple[str, ...], lang: Lang | None) -> _Answer:
+    """Only issues count that are about something which the command or its output names."""
+    from kb.brief import likely_hits
+    from kb.components import is_present
+    from kb.scan.explain import explain
+    from kb.search.verdict import MOST_LIKELY
+    from kb.text.decode import decode_lines
+
+    text = decode_lines(output)
+    found = explain(base.searcher, output, lang=lang)
+    if found.answered and found.record and is_present(found.record, text, command=command):
+        return _Answer("known", found.record, found.confidence)
+    if found.answered or found.record is None:
+        return _Answer("unknown", found.record, found.confidence)
+    result = base.search(text, MOST_LIKELY, lang=lang)
+    likely = tuple(hit for hit in likely_hits(result) if is_present(hit.record, text, command=command))
+    if likely:
+        return _Answer("likely", likely[0].record, likely[0].confidence, likely)
+    return _Answer("unknown", found.record, found.confidence)
 
 
 def _how_it_ended(outcome: Outcome) -> str:
@@ -91,9 +126,9 @@ def _how_it_ended(outcome: Outcome) -> str:
     return f"ended by signal {-outcome.code}"
 
 
-def _print(outcome: Outcome, found: Explanation, where: str) -> None:
+def _print(outcome: Outcome, answer: _Answer, where: str) -> None:
     """`where`: the folder of the base; empty for the one that is part of kb."""
-    from kb.cli.render import WORTH_A_LINE, Screen
+    from kb.cli.render import Screen
     from kb.run.nested import first_line, unknown_line
 
     if sys.stderr is None:
@@ -101,25 +136,28 @@ def _print(outcome: Outcome, found: Explanation, where: str) -> None:
     output = Screen(colour=is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb", err=True)
     if is_terminal(sys.stderr) and not outcome.ends_a_line:
         output.say("")
-    how, record = _how_it_ended(outcome), found.record
-    if found.answered and record:
+    how = _how_it_ended(outcome)
+    if answer.verdict == "known" and answer.record:
         output.say(first_line(how), "bold yellow")
-        output.remedy(record, found.confidence, base=where)
-    elif record and found.confidence >= WORTH_A_LINE:
-        output.say(unknown_line(how, f"{record.issue} ({found.confidence:.0%}), {record.title}"), "dim")
+        output.remedy(answer.record, answer.confidence, base=where)
+    elif answer.verdict == "likely" and answer.record:
+        output.say(first_line(how, certain=False), "bold yellow")
+        output.likely(answer.likely, answer.record.lang, base=where)
     else:
         output.say(unknown_line(how), "dim")
 
 
-def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, found: Explanation) -> None:
+def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, answer: _Answer, base: str) -> None:
     form = {
         "command": list(command),
         "code": outcome.code if outcome.code >= 0 else None,
         "signal": -outcome.code if outcome.code < 0 else None,
-        "answered": found.answered,
-        "base": found.base,
-        "confidence": round(found.confidence, 4),
-        "record": found.record.as_dict() if found.record else None,
+        "answered": answer.verdict == "known",
+        "verdict": answer.verdict,
+        "likely": [hit.issue for hit in answer.likely],
+        "base": base,
+        "confidence": round(answer.confidence, 4),
+        "record": answer.record.as_dict() if answer.record else None,
     }
     try:
         path.write_text(json.dumps(form, ensure_ascii=False, indent=1) + "\n", "utf-8", errors="backslashreplace")

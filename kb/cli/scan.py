@@ -16,6 +16,7 @@ import click
 
 from kb.cli.common import (
     complain,
+    counted,
     echo,
     index_option,
     is_terminal,
@@ -77,7 +78,8 @@ def scan(
     as_json: bool,
     index: Path | None,
 ) -> None:
-    """List every known issue that occurs in LOG, with its lines. "-" (or a pipe) reads stdin; a .gz is unpacked.
+    """List every issue that occurs in LOG, known or likely, with its lines. "-" (or a pipe) reads stdin; a .gz is
+    unpacked.
 
     \b
       kb scan train.log
@@ -113,7 +115,7 @@ def scan(
             else:
                 output.log(str(path), one.finish())
     output.end()
-    sys.exit(0 if output.found else _EXIT_UNREADABLE if output.damaged else _EXIT_UNKNOWN)
+    sys.exit(0 if output.known else _EXIT_UNREADABLE if output.damaged else _EXIT_UNKNOWN)
 
 
 class _Output:
@@ -124,7 +126,7 @@ class _Output:
         self._json, self._quiet, self._least = as_json, quiet, least
         self._logs: list[dict[str, Any]] = []
         self._printed: set[str] = set()
-        self.found = self.damaged = 0
+        self.found = self.known = self.damaged = 0
 
     def restart(self, log: str) -> None:
         """The followed file was replaced or cut off: its findings count anew."""
@@ -138,6 +140,7 @@ class _Output:
                 continue
             self._printed.add(finding.issue)
             self.found += 1
+            self.known += finding.verdict == "known"
             if self._quiet:
                 continue
             if self._json:
@@ -149,7 +152,9 @@ class _Output:
     def log(self, log: str, report: ScanReport, *, damage: KbError | None = None) -> None:
         """Prints one log. `damage`: why it could not be read to its end."""
         findings = [finding for finding in report.findings if finding.confidence >= self._least]
+        known = sum(finding.verdict == "known" for finding in findings)
         self.found += len(findings)
+        self.known += known
         form = report.as_dict()
         form["findings"] = [finding.as_dict() for finding in findings]
         if damage:
@@ -163,9 +168,10 @@ class _Output:
         for finding in findings:
             terminal.finding(finding, log)
             echo()
-        known = f"{len(findings)} known issue{'s' * (len(findings) != 1)}" if findings else "No known issue"
+        told = counted(known, "known issue") if known else "No known issue"
+        likely = f", {counted(len(findings) - known, 'likely one')}," if known < len(findings) else ""
         first = "the first " if damage else ""
-        terminal.say(f"{known} in {first}{report.lines:,} lines of {log}.", "" if findings else "bold yellow")
+        terminal.say(f"{told}{likely} in {first}{report.lines:,} lines of {log}.", "" if findings else "bold yellow")
 
     def end(self) -> None:
         if self._json and not self._quiet and self._logs:

@@ -1,4 +1,4 @@
-"""Prints the known issue below an uncaught exception.
+"""Prints the known issue, or those that are likely, below an uncaught exception.
 
 Installing sets `sys.excepthook` and `threading.excepthook` and imports nothing heavy. The hooks that were there before
 are called first, with the same arguments as without kb.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from kb.hooks.guard import PATIENCE_S, Guard, RateLimiter
 
 if TYPE_CHECKING:
+    from kb.hooks.hint import Hint
     from kb.records import Lang, SearchResult
 
 __all__ = ["install_excepthook", "uninstall_excepthook"]
@@ -55,7 +56,7 @@ class _Hook:
     def __init__(self, guard: Guard, of_threads: Guard, seconds: float, say_unknown: bool) -> None:
         self._guard, self._of_threads, self._seconds, self._say_unknown = guard, of_threads, seconds, say_unknown
         self._limiter, self._limiter_of_threads = RateLimiter(PER_MINUTE), RateLimiter(PER_MINUTE)
-        self._explained: set[str] = set()
+        self._explained: set[tuple[str, ...]] = set()
         self._active = True
         self._before, self._before_thread = sys.excepthook, threading.excepthook
         sys.excepthook, threading.excepthook = self.main, self.thread
@@ -87,31 +88,36 @@ class _Hook:
             pass
 
     def _hint(self, error: BaseException) -> str:
-        """Only an answer counts for the limiter: a program may call the hook often before its last, known exception."""
+        """Only what is said counts for the limiter: a program may call the hook often before its last exception."""
         result = self._ask(self._guard, error)
-        return "" if result is not None and result.answered and not self._limiter.take() else self._say(result)
+        found = self._found(result)
+        return "" if found and not self._limiter.take() else self._say(result, found)
 
     def _hint_of_thread(self, error: BaseException) -> str:
         if not self._limiter_of_threads.take():
             return ""
         result = self._ask(self._of_threads, error)
-        if result is not None and result.answered:
-            if result.hits[0].issue in self._explained:  # eight threads that end with the same error
+        found = self._found(result)
+        if found:
+            if found.issues in self._explained:  # eight threads that end with the same error
                 return ""
-            self._explained.add(result.hits[0].issue)
-        return self._say(result)
+            self._explained.add(found.issues)
+        return self._say(result, found)
 
     def _ask(self, guard: Guard, error: BaseException) -> SearchResult | None:
         from kb.hooks.hint import question
 
         return guard.ask_in_time(lambda: question(error), self._seconds)
 
-    def _say(self, result: SearchResult | None) -> str:
-        from kb.hooks.hint import NOT_KNOWN, hint
+    def _found(self, result: SearchResult | None) -> Hint | None:
+        from kb.hooks.hint import hint
 
-        if result is None or not result.answered:
-            return NOT_KNOWN if result is not None and self._say_unknown else ""
-        return hint(result.hits[0])
+        return hint(result)
+
+    def _say(self, result: SearchResult | None, found: Hint | None) -> str:
+        from kb.hooks.hint import NOT_KNOWN
+
+        return found.text if found else NOT_KNOWN if result is not None and self._say_unknown else ""
 
 
 _hook: _Hook | None = None

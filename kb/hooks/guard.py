@@ -52,7 +52,10 @@ class Guard:
                 _hush()
                 if _gate.torn:
                     raise RuntimeError("the process was forked while another thread was in kb")
-                return _base(self._index).search(clip(question()), 1, lang=self._lang)
+                base = _base(self._index)
+                from kb.search.verdict import MOST_LIKELY
+
+                return base.search(clip(question()), MOST_LIKELY, lang=self._lang)
             except BaseException as error:  # the program's own __str__ may raise anything, even SystemExit
                 note("no hint", error)
                 return None

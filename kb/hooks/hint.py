@@ -1,18 +1,24 @@
-"""Turns an exception into the text that is searched for, and a hit into the lines that are printed."""
+"""Turns an exception into the text that is searched for, and the answer into the lines that are printed.
+
+Nobody asked, so only an issue is named of which a component is loaded in this program or stands in the traceback
+(`kb.components`).
+"""
 
 from __future__ import annotations
 
+import sys
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kb.brief import known_issue
+from kb.brief import known_issue, likely_hits, likely_issues
+from kb.components import is_present
 from kb.hooks.guard import MAX_TEXT, clip
 from kb.text import visible
 
 if TYPE_CHECKING:
-    from kb.records import Hit
+    from kb.records import SearchResult
 
-__all__ = ["NOT_KNOWN", "hint", "is_failure", "question"]
+__all__ = ["NOT_KNOWN", "Hint", "hint", "is_failure", "question"]
 
 MAX_FRAMES = 50  # of each exception of a chain; a recursion error has a thousand
 
@@ -20,11 +26,22 @@ NOT_KNOWN = "kb: not known · 未收录"
 
 
 def is_failure(error: BaseException | None) -> bool:
-    """Is this worth an explanation? An interrupt, an exit, and a group of nothing else are not."""
+    """Is this worth an explanation? An interrupt, an exit, a group of nothing else, and what fails because of Ctrl-C are
+    not."""
     if isinstance(error, Exception):
-        return True
+        return not _after_interrupt(error)
     inner = getattr(error, "exceptions", ())  # of a BaseExceptionGroup, which Python has from 3.11 on
     return isinstance(inner, tuple) and any(map(is_failure, inner))
+
+
+def _after_interrupt(error: BaseException) -> bool:
+    """Was it raised while a KeyboardInterrupt was handled?"""
+    one: BaseException | None = error
+    for _ in range(MAX_FRAMES):  # a chain may be a circle
+        one = one and (one.__cause__ or one.__context__)
+        if one is None or isinstance(one, KeyboardInterrupt):
+            return one is not None
+    return False
 
 
 def question(error: BaseException) -> str:
@@ -52,6 +69,20 @@ def _shorten(trace: traceback.TracebackException) -> None:
         todo += filter(None, (one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())))
 
 
-def hint(hit: Hit) -> str:
-    """The known issue in a few lines, safe to print; no line end behind the last."""
-    return visible("\n".join(known_issue(hit)))
+class Hint(NamedTuple):
+    issues: tuple[str, ...]
+    """the known one, or those that are likely"""
+    text: str
+    """safe to print; no line end behind the last line"""
+
+
+def hint(result: SearchResult | None) -> Hint | None:
+    """What to say in this program; None when nothing is to be said."""
+    if result is None or result.verdict == "unknown":
+        return None
+    named = result.hits[:1] if result.verdict == "known" else likely_hits(result)
+    hits = [hit for hit in named if is_present(hit.record, result.query.text, modules=sys.modules)]
+    if not hits:
+        return None
+    lines = known_issue(hits[0]) if result.verdict == "known" else likely_issues(hits)
+    return Hint(tuple(hit.issue for hit in hits), visible("\n".join(lines)))

@@ -60,9 +60,9 @@ def _after_cell(result: ExecutionResult) -> None:
     try:
         error: Any = result.error_in_exec
         if is_failure(error):
-            found = _guard.ask_in_time(lambda: question(error))
-            if found is not None and found.answered:
-                _say(hint(found.hits[0]))
+            found = hint(_guard.ask_in_time(lambda: question(error)))
+            if found:
+                _say(found.text)
     except Exception as wrong:
         note("no hint", wrong)
 

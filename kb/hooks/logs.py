@@ -59,7 +59,7 @@ class KbHandler(logging.Handler):
         self.setLevel(level)
         self._guard = Guard(index, lang=lang)
         self._limiter = RateLimiter(per_minute)
-        self._explained: set[str] = set()
+        self._explained: set[tuple[str, ...]] = set()
         self._seen: set[tuple[str, str]] = set()
         self._closed = False
         self._forget()
@@ -147,13 +147,15 @@ class KbHandler(logging.Handler):
 
     def _explain(self, failure: _Failure) -> None:
         result = self._guard.ask(failure.question)
-        if result is None or not result.answered or result.hits[0].issue in self._explained:
+        if result is None:
             return
         with suppress(BaseException):  # a handler of the program may raise
             from kb.hooks.hint import hint
 
-            self._explained.add(result.hits[0].issue)
-            logging.getLogger(_OWN).warning("%s", hint(result.hits[0]))
+            found = hint(result)
+            if found and found.issues not in self._explained:
+                self._explained.add(found.issues)
+                logging.getLogger(_OWN).warning("%s", found.text)
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -66,11 +66,10 @@ class _Explainer:
             self._left_s -= time.monotonic() - started
             if len(self._hints) >= MAX_KEPT:
                 self._hints.clear()
-            self._hints[question] = ""
-            if result is not None and result.answered:
-                from kb.hooks.hint import hint
+            from kb.hooks.hint import hint
 
-                self._hints[question] = hint(result.hits[0])
+            found = hint(result)
+            self._hints[question] = found.text if found else ""
         return self._hints[question]
 
 

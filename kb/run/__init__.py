@@ -42,12 +42,14 @@ class Outcome:
     """False when the last line of the output has no line end"""
     message: str = ""
     """why it could not be started; empty when it could"""
+    told_to_stop: bool = False
+    """Ctrl-C, or another SIGINT, came while it ran; launchers then end with an exit code of their own"""
 
     @property
     def interrupted(self) -> bool:
         """Did Ctrl-C end it, or a reader of its output that closed the pipe? Then nobody needs an explanation."""
         pipe = getattr(signal, "SIGPIPE", signal.SIGINT)
-        return self.code in (-signal.SIGINT, 128 + signal.SIGINT, -pipe, 128 + pipe)
+        return self.told_to_stop or self.code in (-signal.SIGINT, 128 + signal.SIGINT, -pipe, 128 + pipe)
 
 
 def run(command: Sequence[str]) -> Outcome:
@@ -75,7 +77,7 @@ def run(command: Sequence[str]) -> Outcome:
     signals.restore()
     streams.leave()
     tail = streams.tail
-    return Outcome(code, tail.read() if code else b"", tail.ends_a_line)
+    return Outcome(code, tail.read() if code else b"", tail.ends_a_line, told_to_stop=signals.interrupted)
 
 
 def leave(outcome: Outcome) -> NoReturn:

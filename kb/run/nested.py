@@ -12,18 +12,21 @@ import re
 __all__ = ["first_line", "unknown_line", "without_explanations"]
 
 _COLOUR = re.compile(rb"\x1b\[[0-9;]{0,20}m|\r(?=\n)")
-_FIRST, _LAST = "\n── kb: ".encode(), b"\nkb show "  # an explanation ends with the line of `kb.brief.show_line`
+_FIRST, _SHOW = "\n── kb: ".encode(), b"\nkb show "
+_LAST = re.compile(
+    rb"(?:\nkb show [^\n]*)+\n"
+)  # an explanation ends with a `kb.brief.show_line` for each of its issues
 _UNKNOWN = re.compile(rb"^kb: (?:exit code|ended by) [^\n]{1,40}; not known to kb[^\n]{0,400}\n", re.MULTILINE)
 
 
-def first_line(how: str) -> str:
+def first_line(how: str, *, certain: bool = True) -> str:
     """Above an explanation. `how`: how the command ended, as in "exit code 3"."""
-    return f"── kb: {how}; this is likely a known issue " + "─" * 24
+    return f"── kb: {how}; this {'is' if certain else 'may be'} a known issue " + "─" * 24
 
 
-def unknown_line(how: str, nearest: str = "") -> str:
-    """In place of an explanation. `nearest`: the issue that comes closest."""
-    return f"kb: {how}; not known to kb" + (f"; nearest: {nearest}" if nearest else "")
+def unknown_line(how: str) -> str:
+    """In place of an explanation."""
+    return f"kb: {how}; not known to kb"
 
 
 def without_explanations(output: bytes) -> tuple[bytes, bool]:
@@ -33,7 +36,7 @@ def without_explanations(output: bytes) -> tuple[bytes, bool]:
     before, *explanations = output.split(_FIRST)
     kept = [before + b"\n"]
     for explanation in explanations:  # from its first line to its last
-        end = explanation.find(_LAST)
-        kept.append(explanation[explanation.index(b"\n", end + 1) + 1 :] if end >= 0 else explanation)
+        end = _LAST.search(explanation)
+        kept.append(explanation[end.end() :] if end else explanation)
     own = _UNKNOWN.sub(b"", b"".join(kept))[1:]
-    return own, last.startswith((b"\nkb: ", _LAST))
+    return own, last.startswith((b"\nkb: ", _SHOW))

@@ -35,6 +35,8 @@ class Signals:
 
     def __init__(self) -> None:
         self._over = False
+        self.interrupted: bool = False
+        """has a SIGINT come while the child ran?"""
         self.for_child: dict[str, Any] = {}
         if sys.platform != "win32":
             self._signals = {getattr(signal, name) for name in _NAMES}
@@ -46,7 +48,7 @@ class Signals:
     def start(self, child: subprocess.Popen[bytes], resize: Callable[[], bool]) -> None:
         """`resize`: gives the child's own terminal, if it has one, the size of ours."""
         if sys.platform == "win32":
-            signal.signal(signal.SIGINT, lambda *_: None)  # the console sends it to the child, too
+            signal.signal(signal.SIGINT, self._note_interrupt)  # the console sends it to the child, too
         else:
             threading.Thread(target=self._pass_on, args=(child, resize), daemon=True).start()
 
@@ -57,12 +59,16 @@ class Signals:
             signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
             self._sentinel.close()
 
+    def _note_interrupt(self, *_: object) -> None:
+        self.interrupted = True
+
     def _pass_on(self, child: subprocess.Popen[bytes], resize: Callable[[], bool]) -> None:
         while True:
             number = signal.sigwait(self._signals)
             if self._over:  # it was for this process
                 os.kill(os.getpid(), number)
                 return
+            self.interrupted = self.interrupted or number == signal.SIGINT
             # The kernel signals the new size before the child's own terminal has it, so this is always passed on.
             if not (number == signal.SIGWINCH and resize()) and self._was_for_all(number):
                 continue
