@@ -213,8 +213,8 @@ def likely_line(hits: Sequence[Hit], lang: Lang) -> str:
 
 
 def known_issue(hit: Hit) -> list[str]:
-    """An answer in at most eleven lines, for whoever has the failure on the screen above. Its first words are the same in any
-    language, so that a program can match them."""
+    """An answer in at most eleven lines, for whoever has the failure on the screen above. Its first words are English
+    in any language: a program may look for them."""
     record = hit.record
     below = [cause_line(record), *fix_lines(record), show_line(record)]
     known = "known issue" if record.lang == "en" else f"known issue · {LABELS[record.lang]['known']}"

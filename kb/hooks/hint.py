@@ -26,7 +26,7 @@ NOT_KNOWN = "kb: not known · 未收录"
 
 
 def is_failure(error: BaseException | None) -> bool:
-    """Is this worth an explanation? An interrupt, an exit, a group of nothing else, and what fails because of Ctrl-C are
+    """Is this worth an explanation? An interrupt, what fails because of it, an exit, and a group of nothing else are
     not."""
     if isinstance(error, Exception):
         return not _after_interrupt(error)
@@ -76,12 +76,14 @@ class Hint(NamedTuple):
     """safe to print; no line end behind the last line"""
 
 
-def hint(result: SearchResult | None) -> Hint | None:
-    """What to say in this program; None when nothing is to be said."""
+def hint(result: SearchResult | None, around: str = "") -> Hint | None:
+    """What to say in this program; None when nothing is to be said. `around`: more of the failure than was asked with,
+    where components may be named."""
     if result is None or result.verdict == "unknown":
         return None
     named = result.hits[:1] if result.verdict == "known" else likely_hits(result)
-    hits = [hit for hit in named if is_present(hit.record, result.query.text, modules=sys.modules)]
+    text = f"{result.query.text}\n{around}"
+    hits = [hit for hit in named if is_present(hit.record, text, modules=sys.modules)]
     if not hits:
         return None
     lines = known_issue(hits[0]) if result.verdict == "known" else likely_issues(hits)

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import time
 import warnings
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from kb.records import SearchResult
 
 __all__ = ["pytest_addoption", "pytest_configure"]
 
 TITLE = "known issue · 已知问题 (kb)"
 MAX_SECONDS = 10.0  # for all hints of a test run
-MAX_KEPT = 1000  # hints that are remembered
+MAX_KEPT = 100  # answers that are remembered
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,7 +41,7 @@ class _Explainer:
         self._index = pinned()
         self._guard = Guard(self._index)
         self._left_s = MAX_SECONDS
-        self._hints: dict[str, str] = {}
+        self._answers: dict[str, SearchResult | None] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -49,34 +53,35 @@ class _Explainer:
 
     def _explain(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         try:
-            text = self._hint(_question(report)) if self._index and report.failed and self._left_s > 0 else ""
-            if text:
-                report.sections.append((TITLE, text))
+            if not (self._index and report.failed and self._left_s > 0):
+                return
+            from kb.hooks.guard import clip
+            from kb.hooks.hint import hint
+
+            text = clip(report.longreprtext)
+            found = hint(self._answer(_question(text)), text)
+            if found:
+                report.sections.append((TITLE, found.text))
         except Exception as error:
             from kb.hooks.guard import note
 
             note("no hint", error)
 
-    def _hint(self, question: str) -> str:
-        if question not in self._hints:
+    def _answer(self, question: str) -> SearchResult | None:
+        if question not in self._answers:
             started = time.monotonic()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # filters of the tests may turn warnings of our imports into errors
                 result = self._guard.ask_in_time(lambda: question)
             self._left_s -= time.monotonic() - started
-            if len(self._hints) >= MAX_KEPT:
-                self._hints.clear()
-            from kb.hooks.hint import hint
-
-            found = hint(result)
-            self._hints[question] = found.text if found else ""
-        return self._hints[question]
+            if len(self._answers) >= MAX_KEPT:
+                self._answers.clear()
+            self._answers[question] = result
+        return self._answers[question]
 
 
-def _question(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """The lines of the traceback that report exceptions, without the source code around them."""
-    from kb.hooks.guard import clip
-
-    lines = clip(report.longreprtext).splitlines()
+def _question(text: str) -> str:
+    """The lines of a report that name exceptions, without the source code around them."""
+    lines = text.splitlines()
     said = [line[1:].strip() for line in lines if line.startswith("E  ")]
     return "\n".join(said or lines)

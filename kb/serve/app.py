@@ -17,11 +17,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 import kb
+from kb.brief import likely_hits, tells_apart
 from kb.errors import IndexMissing, KbError, QueryError
 from kb.records import IssueRecord
 from kb.serve import nodes, page, params
 from kb.serve.guards import App, Refusal, RequestGuard, Rules
 from kb.serve.metrics import CONTENT_TYPE, Metrics
+from kb.why import answer_with_why
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
@@ -99,11 +101,14 @@ class _Handlers:
         result = self._base.search(
             text, k=options.k, lang=options.lang, project=options.project, min_confidence=options.min_confidence
         )
-        self._metrics.count_answer(result.answered)
-        answer = result.as_dict()
+        self._metrics.count_answer(result.verdict)
+        answer = answer_with_why(result) if options.why else result.as_dict()
         if options.render:
+            likely = [hit.record for hit in likely_hits(result)]
             for one, hit in zip(answer["results"], result.hits, strict=True):
                 one["tree"] = _tree(hit.record)
+                if hit.record in likely:
+                    one["tells_apart"] = tells_apart(hit.record, [other for other in likely if other is not hit.record])
         return _dumped(answer)
 
     async def issue(self, request: Request) -> Response:

@@ -7,12 +7,14 @@ a new time series with each request.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+
+from kb.records import Verdict
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
@@ -38,19 +40,19 @@ class Metrics:
         )
         questions = Counter(
             "kb_questions",
-            "Questions, by whether the base answered or found no known issue.",
-            ["answer"],
+            "Questions, by verdict: known, likely or unknown.",
+            ["verdict"],
             registry=self._registry,
         )
-        self._answered, self._unanswered = questions.labels("answered"), questions.labels("unanswered")
+        self._questions = {verdict: questions.labels(verdict) for verdict in get_args(Verdict)}
         self._registry.register(_BaseCollector(base))
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def count_answer(self, answered: bool) -> None:
-        (self._answered if answered else self._unanswered).inc()
+    def count_answer(self, verdict: Verdict) -> None:
+        self._questions[verdict].inc()
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format 0.0.4."""

@@ -11,7 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic.json_schema import models_json_schema
 
-from kb.records import IssueRecord, Lang
+from kb.records import IssueRecord, Lang, Verdict
+from kb.search.verdict import MOST_LIKELY
 from kb.serve import params
 from kb.serve.nodes import TAGS
 
@@ -42,6 +43,23 @@ class Tree(_Shape):
 OptionalTree = Annotated[Tree | None, Field(description="Only with render=tree.")]
 
 
+class Counted(_Shape):
+    value: float
+    weight: Annotated[float, Field(description="What it adds to the log odds of being right.")]
+
+
+class Disagreement(_Shape):
+    question: list[str]
+    issue: list[str]
+
+
+class Why(_Shape):
+    evidence: Annotated[dict[str, Counted], Field(description="By name; what counts most comes first.")]
+    conditions: Annotated[dict[str, bool | None], Field(description="Does it hold? Null: the question does not say.")]
+    codes: Annotated[dict[str, Disagreement], Field(description="Kinds of codes in which question and issue differ.")]
+    ruled_out: Annotated[bool, Field(description="A condition does not hold.")]
+
+
 class Result(_Shape):
     rank: Line
     issue: str
@@ -51,6 +69,8 @@ class Result(_Shape):
     symptom: Annotated[str, Field(description="Markdown, as are cause and fix; cause and fix may be empty.")]
     cause: str
     fix: str
+    only_when: Annotated[str, Field(description="By which numbers of its message one knows it; may be empty.")]
+    confusable: Annotated[str, Field(description="What looks alike and is another issue; may be empty.")]
     errors: list[str]
     versions: list[str]
     tags: list[str]
@@ -64,12 +84,23 @@ class Result(_Shape):
     idf_coverage: float
     matched: list[str]
     tree: OptionalTree = None
+    tells_apart: Annotated[
+        str | None, Field(description="Only with render=tree, of a likely issue: by what one sees that it is this one.")
+    ] = None
+    why: Annotated[Why | None, Field(description="Only with why=true.")] = None
 
 
 class Answer(_Shape):
     query: str
     lang: Lang
-    answered: Annotated[bool, Field(description="False: nothing is near enough to be trusted as the answer.")]
+    answered: Annotated[bool, Field(description="The verdict is known: the first result is the answer.")]
+    verdict: Annotated[
+        Verdict,
+        Field(
+            description="known; likely: it may be one of those named in `likely`; unknown: the results are the nearest."
+        ),
+    ]
+    likely: Annotated[list[str], Field(max_length=MOST_LIKELY, description="Issues, the best first.")]
     took_ms: float
     snapshot: str
     results: list[Result]

@@ -56,6 +56,7 @@ class SearchOptions(NoParams):
         KNOWN_AT
     )
     render: Render = None
+    why: Annotated[bool, Field(description="Adds `why` to each result: what speaks for it and against it.")] = False
 
 
 class SearchParams(SearchOptions):

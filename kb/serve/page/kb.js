@@ -57,7 +57,8 @@ function showStatus(answer) {
   if (!answer) return $("status").replaceChildren();
   const [first] = answer.results;
   const values = { n: Math.floor((first?.confidence ?? 0) * 100), ms: answer.took_ms.toFixed(0) };
-  const how = say(answer.answered ? "answered" : "unanswered", values) + (answer.cut ? ` ${say("shortened")}` : "");
+  const words = { known: "answered", likely: "answered likely", unknown: "unanswered" };
+  const how = say(words[answer.verdict], values) + (answer.cut ? ` ${say("shortened")}` : "");
   const title = answer.answered ? el("span", { class: "visually-hidden" }, ` ${first.title}`) : null;
   $("status").replaceChildren(...[how, title].filter(Boolean));
 }
@@ -120,13 +121,28 @@ function showAnswer() {
   document.title = say("title");
   const { answer } = state;
   if (!answer) return view.replaceChildren(welcome());
-  const known = answer.answered;
-  const cards = answer.results.filter((hit, i) => !known || i === 0 || hit.confidence >= 0.1)
-    .map((hit, i) => card(hit, known && i === 0, switchLanguage));
-  const parts = known
-    ? [cards[0], ...(cards.length > 1 ? [el("h2", { class: "near" }, say("near")), ...cards.slice(1)] : [])]
-    : [el("div", { class: "unknown" }, el("h2", {}, say("unknown")), el("p", {}, say(cards.length ? "unknown why" : "unknown all"))), ...cards];
-  view.replaceChildren(...parts);
+  view.replaceChildren(...{ known: knownParts, likely: likelyParts, unknown: unknownParts }[answer.verdict](answer));
+}
+
+function knownParts({ results }) {
+  const [first, ...others] = results.filter((hit, i) => i === 0 || hit.confidence >= 0.1)
+    .map((hit, i) => card(hit, i === 0, switchLanguage));
+  return [first, ...(others.length ? [el("h2", { class: "near" }, say("near")), ...others] : [])];
+}
+
+function likelyParts({ results, likely }) {
+  const cards = results.filter((hit) => likely.includes(hit.issue)).map((hit) => card(hit, false, switchLanguage));
+  return [notice("likely", say("likely why", { n: cards.length })), ...cards];
+}
+
+function unknownParts({ results }) {
+  const cards = results.map((hit) => card(hit, false, switchLanguage));
+  if (!cards.length) return [notice("unknown", say("unknown all"), say("what next"))];
+  return [notice("unknown", say("unknown why"), say("what next"), say("nearest")), ...cards];
+}
+
+function notice(verdict, ...texts) {
+  return el("div", { class: verdict }, el("h2", {}, say(verdict)), ...texts.map((text) => el("p", {}, text)));
 }
 
 function welcome() {

@@ -118,15 +118,16 @@ function fact(name, values) {
   return values.length ? [el("dt", {}, say(name)), ...values.map((value) => el("dd", {}, value))] : [];
 }
 
-// One result: a heading that opens and closes it, the texts that matched, and the record.
+// One result: a heading that opens and closes it, what tells it apart, the texts that matched, and the record.
 export function card(hit, open, switchLanguage) {
   const id = `hit-${hit.rank}`;
   const button = el("button", { type: "button", class: "opens", "aria-controls": id, "data-moves": true }, hit.title);
   const shown = el("div", { id });
+  const apart = hit.tells_apart ? el("p", { class: "apart", lang: hit.lang === "zh" ? "zh-Hans" : "en" }, say("apart", { apart: hit.tells_apart })) : null;
   const made = el(
     "article",
     { class: "hit", "data-issue": hit.issue },
-    el("header", {}, tag(hit.project), confidenceBar(hit.confidence, open), el("h2", {}, button), chips(say("matched"), hit.matched)),
+    el("header", {}, tag(hit.project), confidenceBar(hit.confidence, open), el("h2", {}, button), apart, chips(say("matched"), hit.matched)),
     shown,
   );
   const set = (now) => {
