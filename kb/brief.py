@@ -53,7 +53,7 @@ LABELS: dict[Lang, dict[str, str]] = {
     "en": {
         "known": "known issue",
         "likely": "likely",
-        "likely one": "Not certain: it may be this.",
+        "likely one": "Not certain: it may be this issue.",
         "likely several": "Not certain: it may be one of these.",
         "apart": "How to tell",
         "symptom": "Symptom",

@@ -15,14 +15,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from conftest import NOISE_S, Write, article, cpu_seconds
 
 import kb
+from kb.brief import known_issue
 from kb.errors import IndexCorrupt, IndexMissing
 from kb.hooks import excepthook, guard, logs
 from kb.hooks.hint import hint, is_failure, question
@@ -46,7 +49,8 @@ def _pop() -> None:
 
 @pytest.fixture
 def base(index: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The project's own base is the one that is asked."""
+    """The project's own base is the one that is asked, in a program that has loaded DeepSpeed."""
+    monkeypatch.setitem(sys.modules, "deepspeed", ModuleType("deepspeed"))
     monkeypatch.setenv("KB_INDEX", str(index))
     guard._base.cache_clear()
     yield
@@ -434,16 +438,20 @@ def test_hooks_over_ours_and_below(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert calls == ["over", "below"]
 
 
-def test_what_an_article_holds_cannot_move_the_cursor(index: Path) -> None:
-    from dataclasses import replace
-
+def test_what_an_article_holds_cannot_move_the_cursor(index: Path, base: None) -> None:
     with kb.KnowledgeBase.open(index) as opened:
-        hit = opened.search("pop from an empty deque").hits[0]
+        result = opened.search("pop from an empty deque", 1)
     nasty = "\x1b]52;c;aGk=\x07 \u202e evil\r"
-    record = replace(hit.record, title=nasty, cause=nasty, fix=f"1. {nasty}\n\n   ```bash\n   {nasty}\n   ```\n")
-    shown = hint(replace(hit, record=record))
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown)
-    assert hint(replace(hit, record=replace(hit.record, cause="", fix=""))).count("\n") == 1
+    fix = f"1. {nasty}\n\n   ```bash\n   {nasty}\n   ```\n"
+
+    def told(**changes: str) -> str:
+        hit = replace(result.hits[0], record=replace(result.hits[0].record, **changes))
+        found = hint(replace(result, verdict="known", hits=(hit,)))
+        assert found is not None
+        return found.text
+
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", told(title=nasty, cause=nasty, fix=fix))
+    assert told(cause="", fix="").count("\n") == 1
 
 
 # --- a program of its own -------------------------------------------------------------------------------------------
@@ -462,6 +470,7 @@ def _python(code: str, index: Path | str, *options: str, **environment: str) -> 
 
 FAILING = """
 import sys
+sys.modules["deepspeed"] = sys
 import kb
 {}
 from collections import deque
@@ -638,6 +647,7 @@ def test_it_does_not_explain_itself(
 def test_a_program_without_another_handler_sees_what_it_saw(index: Path) -> None:
     code = """
     import logging, sys, kb
+    sys.modules["deepspeed"] = sys
     if HOOKED:
         logging.getLogger().addHandler(kb.KbHandler())
     log = logging.getLogger("train")
@@ -697,6 +707,7 @@ def test_of_a_giant_message_little_is_formatted(log: logging.Logger, monkeypatch
 def test_the_last_words_of_a_program_are_explained(index: Path) -> None:
     code = """
     import logging, sys, kb
+    sys.modules["deepspeed"] = sys
     logging.basicConfig()
     logging.getLogger().addHandler(kb.KbHandler())
     assert "numpy" not in sys.modules
@@ -712,7 +723,8 @@ def test_the_last_words_of_a_program_are_explained(index: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_forked_while_numpy_is_imported_explains_too(index: Path) -> None:
     code = """
-    import logging, os, signal, time, warnings, kb
+    import logging, os, signal, sys, time, warnings, kb
+    sys.modules["deepspeed"] = sys
     from kb.hooks import logs
     warnings.simplefilter("ignore")
     logs.PATIENCE_S = 20
@@ -739,6 +751,7 @@ def test_a_child_forked_while_numpy_is_imported_explains_too(index: Path) -> Non
 
 CELLS = r"""
 import sys
+sys.modules["deepspeed"] = sys
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance(colors="NoColor")
 if len(sys.argv) > 1:
@@ -798,7 +811,7 @@ import pytest
 
 def work():
     try:
-        deque().popleft()
+        deque().popleft()  # of deepspeed
     except IndexError as error:
         raise RuntimeError("the step failed") from error
 
@@ -818,7 +831,7 @@ def test_passes():
 
 @pytest.fixture
 def broken():
-    deque().popleft()
+    deque().popleft()  # of deepspeed
 
 
 def test_error(broken):
@@ -906,7 +919,7 @@ def test_a_suite_that_changes_its_home(tmp_path: Path, index: Path) -> None:
 
 
 def test_a_module_that_cannot_be_collected(tmp_path: Path, index: Path) -> None:
-    (tmp_path / "test_broken.py").write_text("from collections import deque\ndeque().popleft()\n", "utf-8")
+    (tmp_path / "test_broken.py").write_text("from collections import deque\ndeque().popleft()  # deepspeed\n", "utf-8")
     ended = _pytest(tmp_path, index, "--kb")
     assert ended.stdout.count(SHOWN) == 1
     assert ended.returncode == 2
@@ -933,8 +946,8 @@ def test_the_hint_in_the_docs_is_what_is_said(index: Path) -> None:
     """But for the lines of the fix that stand where the page says "…"."""
     for lang, page in (("en", "python.md"), ("zh", "python.zh.md")):
         text = (Path(__file__).parents[1] / "docs" / page).read_text("utf-8")
-        shown = re.findall(r"^(kb: (?:known|已知).*?kb show.*?)$", text, re.MULTILINE | re.DOTALL)[0].splitlines()
+        shown = re.findall(r"^(kb: known.*?kb show.*?)$", text, re.MULTILINE | re.DOTALL)[0].splitlines()
         with kb.KnowledgeBase.open(index) as opened:
             hit = opened.search("IndexError: pop from an empty deque", 1, lang=lang).hits[0]  # type: ignore[arg-type]
-        said = re.sub(r"\(\d+%\)", "(90%)", hint(hit)).splitlines()
+        said = re.sub(r"\(\d+%\)", "(90%)", "\n".join(known_issue(hit))).splitlines()
         assert [line for line in shown if line not in said] == []

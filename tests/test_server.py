@@ -679,8 +679,9 @@ def test_metrics(client: TestClient, base: KnowledgeBase) -> None:
         ("kb_requests_total", search, "400"): 1,
         ("kb_requests_total", "none", "404"): 1,
         ("kb_requests_total", "none", "421"): 1,
-        ("kb_questions_total", "answered"): 1,
-        ("kb_questions_total", "unanswered"): 1,
+        ("kb_questions_total", "known"): 1,
+        ("kb_questions_total", "likely"): 0,
+        ("kb_questions_total", "unknown"): 1,
         ("kb_request_seconds_count", search): 3,
         ("kb_issues",): base.size,
         ("kb_snapshot_info", base.snapshot): 1,
@@ -690,7 +691,7 @@ def test_metrics(client: TestClient, base: KnowledgeBase) -> None:
     labels = {one.name: set(one.labels) for family in found for one in family.samples}
     assert labels == {
         "kb_requests_total": {"route", "status"},
-        "kb_questions_total": {"answer"},
+        "kb_questions_total": {"verdict"},
         "kb_request_seconds_bucket": {"route", "le"},
         "kb_request_seconds_sum": {"route"},
         "kb_request_seconds_count": {"route"},

@@ -1,0 +1,110 @@
+"""Which software an issue is about, and whether a failure has anything to do with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kb import KnowledgeBase
+from kb.components import components, is_present
+from kb.records import IssueRecord, Source
+
+
+def record(
+    project: str | None = None, *, tags: tuple[str, ...] = (), errors: tuple[str, ...] = (), symptom: str = ""
+) -> IssueRecord:
+    return IssueRecord(
+        id="a#1/en",
+        issue="a#1",
+        lang="en",
+        project=project,
+        title="It stops",
+        symptom=symptom,
+        cause="",
+        fix="",
+        only_when="",
+        confusable="",
+        errors=errors,
+        conditions=(),
+        aliases=(),
+        versions=(),
+        tags=tags,
+        sources=(),
+        source=Source("en/a.md", 1, 9),
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "names"),
+    [
+        (record("PyTorch"), {"torch"}),
+        (record("FSDP"), {"torch"}),
+        (record("ms-swift", tags=("deepspeed", "grpo", "labels")), {"ms-swift", "deepspeed", "trl"}),
+        (record("LLaMA-Factory"), {"llama-factory"}),
+        (record("Text Generation Inference"), {"text-generation-inference"}),
+        (record("huggingface_hub"), {"huggingface-hub"}),
+        (record("llama.cpp"), {"llama.cpp"}),
+        (record("NumPy"), {"numpy"}),
+        (record("TRL", errors=("numpy.core failed",)), {"trl"}),  # numpy is everywhere
+        (record("Payments Service"), {"payments-service"}),
+        (record(None), set()),
+        (record("vLLM", errors=("NCCL WARN Cuda failure 'out of memory'",)), {"vllm", "nccl", "cuda"}),
+        (record("PEFT", symptom='  File "/x/site-packages/torch/amp/grad_scaler.py", line 260'), {"peft", "torch"}),
+        (record(None, errors=("Connection refused", "Permission denied", "exit code 137", "Killed")), set()),
+    ],
+    ids=lambda one: one.project if isinstance(one, IssueRecord) else "",
+)
+def test_what_an_issue_is_about(one: IssueRecord, names: set[str]) -> None:
+    assert components(one) == names
+
+
+SWIFT = record("ms-swift", tags=("deepspeed",))
+RAY = record("Ray")
+DATASETS = record("datasets")
+TORCH = record("PyTorch")
+OWN = record("Payments Service")
+NUMPY = record("NumPy")
+
+
+@pytest.mark.parametrize(
+    ("one", "text", "command", "modules", "present"),
+    [
+        (SWIFT, "IndexError: pop from an empty deque", ["python", "game.py"], {"numpy", "pygame", "torch"}, False),
+        (SWIFT, "IndexError: pop from an empty deque", ["deepspeed", "train.py"], set(), True),
+        (SWIFT, "IndexError: pop from an empty deque", ["/opt/bin/swift", "sft"], set(), True),
+        (SWIFT, "IndexError: pop from an empty deque", [], {"deepspeed"}, True),
+        (SWIFT, 'File "/x/site-packages/deepspeed/runtime/zero/stage3.py", line 9', [], set(), True),
+        (SWIFT, 'File "/home/me/swift/llm/train.py", line 9', [], set(), True),
+        (SWIFT, "a swift answer", [], set(), False),
+        (RAY, "ray.exceptions.OutOfMemoryError: Task was killed", [], set(), True),
+        (RAY, "(WorkerDict pid=812) killed", [], set(), True),
+        (RAY, "an x-ray of ray tracing: failed", [], set(), False),
+        (DATASETS, "rm: cannot remove 'data/datasets/a.csv': No such file or directory", ["rm"], set(), False),
+        (DATASETS, "datasets.table.CastError: Couldn't cast", [], set(), True),
+        (DATASETS, "ModuleNotFoundError: No module named 'datasets'", [], set(), True),
+        (TORCH, "ConnectionRefusedError: [Errno 111] Connection refused", ["python", "a.py"], {"flask"}, False),
+        (TORCH, "OSError: [Errno 28] No space left on device", ["cp", "a", "b"], set(), False),
+        (TORCH, "OSError: [Errno 98] Address already in use", ["python", "a.py"], set(), False),
+        (TORCH, "Killed", ["sh", "-c", "python train.py"], set(), False),
+        (TORCH, "[c10d] The server socket has failed to bind", ["python", "a.py"], set(), True),
+        (TORCH, "Killed", ["torchrun", "train.py"], set(), True),
+        (OWN, "the ledger is locked", [], set(), False),
+        (OWN, "payments_service: the ledger is locked", [], set(), True),
+        (OWN, "the ledger is locked", [], {"payments_service"}, True),
+        (NUMPY, "TypeError: x", [], {"numpy"}, False),  # kb itself may have loaded it
+        (NUMPY, "AttributeError: module 'numpy' has no attribute 'float'", [], {"numpy"}, True),
+    ],
+)
+def test_whether_it_takes_part(
+    one: IssueRecord, text: str, command: list[str], modules: set[str], present: bool
+) -> None:
+    assert is_present(one, text, command=command, modules=modules) is present
+
+
+def test_every_issue_is_about_something_that_its_own_error_lines_or_project_show(index: Path) -> None:
+    """Else no hook would ever speak of it."""
+    with KnowledgeBase.open(index) as base:
+        for one in base.records():
+            assert components(one), one.id
+            assert is_present(one, "", command=[one.project or ""]) or is_present(one, "\n".join(one.errors)), one.id
