@@ -608,8 +608,8 @@ def test_the_public_form(scanner: Scanner) -> None:
     form = report.as_dict()
     assert list(form) == ["lines", "bytes", "took_ms", "snapshot", "findings"]
     (finding,) = form["findings"]
-    assert list(finding)[:9] == [
-        "issue", "lang", "project", "title", "confidence", "first_line", "last_line", "count", "processes",
+    assert list(finding)[:10] == [
+        "issue", "lang", "project", "title", "verdict", "confidence", "first_line", "last_line", "count", "processes",
     ]  # fmt: skip
     assert isinstance(report.findings[0], Finding)
     assert isinstance(report.findings[0].record, IssueRecord)

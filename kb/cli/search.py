@@ -133,7 +133,8 @@ def _search_batch(base: KnowledgeBase, file: TextIO, params: dict[str, Any], *, 
             answer = _form(base.search(item["query"], **params), why=why)
         except (QueryError, ValueError, RecursionError) as error:
             message = f"line {number}: {error}"
-            answer = {"query": None, "answered": False, "verdict": "unknown", "results": [], "error": message}
+            answer = {"query": None, "answered": False, "verdict": "unknown", "likely": [], "results": []}
+            answer["error"] = message
             echo(f"kb: {message}", err=True)
             exit_code = QueryError.exit_code
         print_json({"id": identity, **answer}, indent=None)
