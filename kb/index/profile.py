@@ -24,7 +24,7 @@ from kb.text import Segmenter, clean, sentences, tokenise
 
 __all__ = ["FRONT", "Field", "Profile", "Sentence", "digests", "pack", "profile_sentences", "profile_terms", "unpack"]
 
-MAX_ERRORS, MAX_SYMPTOM, MAX_CONFUSABLE = 12, 16, 20  # sentences of each kind that are kept
+MAX_ERRORS, MAX_SYMPTOM, MAX_ALIAS, MAX_CONFUSABLE = 20, 24, 4, 20  # sentences of each kind that are kept
 
 
 class Field(IntFlag):
@@ -88,7 +88,8 @@ def profile_sentences(record: IssueRecord) -> list[tuple[Sentence, str]]:
     """The sentences of a record that are encoded."""
     symptom = sentences(plain(without_code(record.symptom)), MAX_SYMPTOM)
     errors = [mask(clean(line))[:300] for line in record.errors[:MAX_ERRORS]]
-    front = dict.fromkeys([record.title, *symptom, *errors, *record.aliases[:MAX_ALIASES]])
+    aliases = [part for alias in record.aliases[:MAX_ALIASES] for part in (alias, *sentences(alias, MAX_ALIAS))]
+    front = dict.fromkeys([record.title, *symptom, *errors, *aliases])
     confusable = sentences(plain(record.confusable), MAX_CONFUSABLE)
     return [*((Sentence.FRONT, one) for one in front), *((Sentence.CONFUSABLE, one) for one in confusable)]
 

@@ -19,10 +19,9 @@ from kb.arrays import Array
 from kb.encoders import Encoder, term_table
 from kb.index.header import Vocabulary
 from kb.index.profile import FRONT, Field, Profile, Sentence, digests
-from kb.logs.codes import Codes
+from kb.logs.codes import Codes, particulars
 from kb.logs.variables import mask
 from kb.records import Evidence, Query
-from kb.search.features import codes_of
 from kb.search.terms import TermInformation
 from kb.text import clean, sentences
 
@@ -55,7 +54,7 @@ class Question:
         """`names`: the terms of the names of projects."""
         self.query = query
         self._information, self._encoder = information, encoder
-        self.codes = codes_of(query)
+        self.particulars = particulars("\n".join((*query.signatures, query.prose))[:_PROSE_CHARS])
         error_shares = vocabulary.shares("\n".join(query.signatures))
         prose_shares = vocabulary.shares(query.prose[:_PROSE_CHARS])
         said = {
@@ -115,11 +114,11 @@ class Subject:
     """(s, dim) float32: the sentences of its front"""
     confusable: Array
     """(c, dim) float32: those of "Not to be confused with\""""
-    codes: Codes
+    particulars: Codes
 
     @classmethod
-    def of(cls, profiles: Sequence[Profile], printed: Codes) -> Subject:
-        """`printed`: the codes in its error lines."""
+    def of(cls, profiles: Sequence[Profile], named: Codes) -> Subject:
+        """`named`: the codes, GPUs and libraries in all of its text."""
         every = np.concatenate([one.terms for one in profiles])
         found, where = np.unique(every, return_inverse=True)
         bits = np.zeros(len(found), np.uint8)
@@ -144,7 +143,7 @@ class Subject:
             aliases,
             told[kinds == Sentence.FRONT],
             told[kinds == Sentence.CONFUSABLE],
-            printed,
+            named,
         )
 
     def fields_of(self, digests: Array) -> Array:
@@ -173,7 +172,7 @@ def evidence(
             **_of_question(question),
             **_coverage(question, subject),
             **_aligned(question, subject),
-            **_codes(question, subject),
+            **_particulars(question, subject),
         )
         for i, subject in enumerate(subjects[:most])
     ]
@@ -248,13 +247,13 @@ def _sentences(question: Question, subject: Subject) -> tuple[float, float, floa
     return mean, float(nearest[says >= np.median(says)].min()), float((other - nearest).max())
 
 
-def _codes(question: Question, subject: Subject) -> dict[str, float]:
-    kinds = {kind for kind, _ in question.codes}
-    printed = {kind for kind, _ in subject.codes}
-    agreeing = {kind for kind, _ in question.codes & subject.codes}
+def _particulars(question: Question, subject: Subject) -> dict[str, float]:
+    kinds = {kind for kind, _ in question.particulars}
+    others = {kind for kind, _ in subject.particulars}
+    agreeing = {kind for kind, _ in question.particulars & subject.particulars}
     return {
-        "code_agreement": min(len(agreeing), 3) / 3,
-        "code_conflict": min(len((kinds & printed) - agreeing), 3) / 3,
+        "particulars_shared": min(len(agreeing), 3) / 3,
+        "particulars_in_conflict": min(len((kinds & others) - agreeing), 3) / 3,
     }
 
 

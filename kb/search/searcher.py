@@ -11,8 +11,9 @@ import numpy as np
 from kb.encoders import Encoder
 from kb.errors import QueryError
 from kb.index.encoded import require_same
+from kb.index.passages import lexical_text
 from kb.index.store import Store
-from kb.logs.codes import codes
+from kb.logs.codes import codes, particulars
 from kb.logs.read import read
 from kb.logs.variables import mask
 from kb.records import Evidence, Features, Hit, IssueRecord, Lang, Query, SearchResult
@@ -150,13 +151,9 @@ class Searcher:
             if len(self._subjects) >= _MAX_SUBJECTS:
                 self._subjects.clear()
             translations, _ = self.store.header.columns.translations([row])
-            printed = codes(
-                "\n".join(
-                    "\n".join((r.title, r.symptom, *r.errors, r.cause, r.fix, *r.aliases))
-                    for r in self.store.records(translations.tolist())
-                )
-            )
-            found = self._subjects[row] = Subject.of(self.store.profiles(translations.tolist()), printed)
+            records = self.store.records(translations.tolist())
+            named = particulars("\n".join(lexical_text(record) for record in records))
+            found = self._subjects[row] = Subject.of(self.store.profiles(translations.tolist()), named)
         return found
 
     def _printed_by(self, row: int) -> Printed:
