@@ -135,6 +135,11 @@ class Query:
     """the text without error lines, stack frames and progress bars; a text of one line is kept whole"""
     context: str
     """files, functions and source lines of a traceback, and what a launcher prints around it; one per line"""
+    failures: tuple[str, ...] = ()
+    """of a text of several lines: those that say that a program failed, each once, in order; of many the first and the
+    last. Where nothing else failed, what launchers say of it"""
+    is_log: bool = False
+    """a program printed this, and nobody wrote around it"""
 
 
 @dataclass(frozen=True, slots=True)
