@@ -17,7 +17,8 @@ from enum import IntEnum, IntFlag
 import numpy as np
 
 from kb.arrays import Array, dump, load
-from kb.index.passages import MAX_ALIASES, plain, without_code
+from kb.index.passages import MAX_ALIASES, lexical_text, plain, without_code
+from kb.logs.codes import Codes, particulars
 from kb.logs.variables import mask
 from kb.records import IssueRecord
 from kb.text import Segmenter, clean, sentences, tokenise
@@ -77,6 +78,8 @@ class Profile:
     """(s, dim) float16, rows of norm 1 or 0"""
     kinds: Array
     """(s,) uint8: a `Sentence`"""
+    particulars: Codes
+    """codes, GPUs and libraries that the record names"""
 
 
 def digests(terms: Iterable[str]) -> Array:
@@ -133,9 +136,8 @@ def pack(
     of_aliases = [[front[term] for term in dict.fromkeys(alias) if term in front] for alias in aliases]
     return dump(
         {
-            "title": np.frombuffer(
-                "\n".join(dict.fromkeys(tokenise(clean(record.title), segmenter))).encode(), np.uint8
-            ),
+            "title": _bytes(dict.fromkeys(tokenise(clean(record.title), segmenter))),
+            "particulars": _bytes(" ".join(pair) for pair in sorted(particulars(lexical_text(record)))),
             "terms": digests(fields),
             "fields": np.fromiter(fields.values(), np.uint8, len(fields)),
             "tokens": np.array([token for term in front for token in tokens[term]], np.int32),
@@ -151,5 +153,15 @@ def pack(
 def unpack(data: bytes, path: str) -> Profile:
     """Raises IndexCorrupt, which names `path`."""
     found = load(data, path)
-    title = bytes(found.pop("title")).decode("utf-8")
-    return Profile(tuple(title.split("\n")) if title else (), **found)
+    title, named = _lines(found.pop("title")), _lines(found.pop("particulars"))
+    pairs = (line.partition(" ") for line in named)
+    return Profile(title, particulars=frozenset((kind, name) for kind, _, name in pairs), **found)
+
+
+def _bytes(lines: Iterable[str]) -> Array:
+    return np.frombuffer("\n".join(lines).encode("utf-8", "replace"), np.uint8)
+
+
+def _lines(data: Array) -> tuple[str, ...]:
+    text = bytes(data).decode("utf-8")
+    return tuple(text.split("\n")) if text else ()

@@ -11,9 +11,8 @@ import numpy as np
 from kb.encoders import Encoder
 from kb.errors import QueryError
 from kb.index.encoded import require_same
-from kb.index.passages import lexical_text
 from kb.index.store import Store
-from kb.logs.codes import codes, particulars
+from kb.logs.codes import codes
 from kb.logs.read import read
 from kb.logs.variables import mask
 from kb.records import Evidence, Features, Hit, IssueRecord, Lang, Query, SearchResult
@@ -94,13 +93,11 @@ class Searcher:
         """The hits of the whole text, or of one of its lines of failure alone when that says more: a log drowns a line.
         Of several lines that are known the one that says most: wrappers around a failure are general."""
         whole = self._hits(query, k, rows, lang)
-        if not query.failures or (whole and whole[0].confidence >= known_at and not query.is_log):
+        if not query.is_log:
             return whole
         lines = [self._hits(read(line), k, rows, lang or query.lang) for line in query.failures]
         known = [hits for hits in lines if hits and hits[0].confidence >= known_at]
-        if known:
-            return max(known, key=lambda hits: hits[0].evidence.information)
-        return max((whole, *lines), key=lambda hits: hits[0].confidence if hits else 0.0)
+        return max(known, key=lambda hits: hits[0].evidence.information) if known else whole
 
     def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None) -> list[Hit]:
         """The k nearest of `rows` (None: of all), nearest first, in `lang` or in the question's language."""
@@ -168,9 +165,8 @@ class Searcher:
             if len(self._subjects) >= _MAX_SUBJECTS:
                 self._subjects.clear()
             translations, _ = self.store.header.columns.translations([row])
-            records = self.store.records(translations.tolist())
-            named = particulars("\n".join(lexical_text(record) for record in records))
-            found = self._subjects[row] = Subject.of(self.store.profiles(translations.tolist()), named)
+            profiles = self.store.profiles(translations.tolist())
+            found = self._subjects[row] = Subject.of(profiles, self._information)
         return found
 
     def _printed_by(self, row: int) -> Printed:
