@@ -135,6 +135,11 @@ class Query:
     """the text without error lines, stack frames and progress bars; a text of one line is kept whole"""
     context: str
     """files, functions and source lines of a traceback, and what a launcher prints around it; one per line"""
+    failures: tuple[str, ...] = ()
+    """of a text of several lines: those that say that a program failed, each once, in order; of many the first and the
+    last. Where nothing else failed, what launchers say of it"""
+    is_log: bool = False
+    """a program printed this, and nobody wrote around it"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +217,10 @@ class Evidence:
     """share of the question that the issue says in the same or other words, by the vectors of single terms"""
     alias_alignment: float
     """how much of each other the question and the nearest alias say, by the same vectors"""
-    code_agreement: float
-    """kinds of codes (exit, Xid, HTTP status ...) with a code in common; 1 for three or more"""
-    code_conflict: float
-    """kinds of codes in which both name different ones; 1 for three or more"""
+    particulars_shared: float
+    """kinds of codes (exit, Xid, HTTP status ...), GPUs and libraries with one in common; 1 for three or more kinds"""
+    particulars_in_conflict: float
+    """kinds in which both name different ones; 1 for three or more"""
 
 
 @dataclass(frozen=True, slots=True)

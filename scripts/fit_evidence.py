@@ -40,7 +40,7 @@ ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases"
 FOLDS, REPEATS = 5, 3
 ASKED_ABOUT = 0.25  # share of the questions in the world whose issue a base has
-RIDGE = 0.004
+RIDGE = 0.002
 HITS = 3
 LEVELS = (0.01, 0.02, 0.05, 0.10)
 
@@ -53,7 +53,7 @@ KINDS = {
     "names": ("name_share", "component_share"),
     "confusables": ("confusable_lead", "confusable_information"),
     "alignment": ("aligned_coverage", "alias_alignment"),
-    "codes": ("code_agreement", "code_conflict"),
+    "particulars": ("particulars_shared", "particulars_in_conflict"),
     "question": ("information", "error_lines", "chinese"),
 }
 

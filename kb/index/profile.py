@@ -17,14 +17,15 @@ from enum import IntEnum, IntFlag
 import numpy as np
 
 from kb.arrays import Array, dump, load
-from kb.index.passages import MAX_ALIASES, plain, without_code
+from kb.index.passages import MAX_ALIASES, lexical_text, plain, without_code
+from kb.logs.codes import Codes, particulars
 from kb.logs.variables import mask
 from kb.records import IssueRecord
 from kb.text import Segmenter, clean, sentences, tokenise
 
 __all__ = ["FRONT", "Field", "Profile", "Sentence", "digests", "pack", "profile_sentences", "profile_terms", "unpack"]
 
-MAX_ERRORS, MAX_SYMPTOM, MAX_CONFUSABLE = 12, 16, 20  # sentences of each kind that are kept
+MAX_ERRORS, MAX_SYMPTOM, MAX_ALIAS, MAX_CONFUSABLE = 20, 24, 4, 20  # sentences of each kind that are kept
 
 
 class Field(IntFlag):
@@ -77,6 +78,8 @@ class Profile:
     """(s, dim) float16, rows of norm 1 or 0"""
     kinds: Array
     """(s,) uint8: a `Sentence`"""
+    particulars: Codes
+    """codes, GPUs and libraries that the record names"""
 
 
 def digests(terms: Iterable[str]) -> Array:
@@ -88,7 +91,8 @@ def profile_sentences(record: IssueRecord) -> list[tuple[Sentence, str]]:
     """The sentences of a record that are encoded."""
     symptom = sentences(plain(without_code(record.symptom)), MAX_SYMPTOM)
     errors = [mask(clean(line))[:300] for line in record.errors[:MAX_ERRORS]]
-    front = dict.fromkeys([record.title, *symptom, *errors, *record.aliases[:MAX_ALIASES]])
+    aliases = [part for alias in record.aliases[:MAX_ALIASES] for part in (alias, *sentences(alias, MAX_ALIAS))]
+    front = dict.fromkeys([record.title, *symptom, *errors, *aliases])
     confusable = sentences(plain(record.confusable), MAX_CONFUSABLE)
     return [*((Sentence.FRONT, one) for one in front), *((Sentence.CONFUSABLE, one) for one in confusable)]
 
@@ -132,9 +136,8 @@ def pack(
     of_aliases = [[front[term] for term in dict.fromkeys(alias) if term in front] for alias in aliases]
     return dump(
         {
-            "title": np.frombuffer(
-                "\n".join(dict.fromkeys(tokenise(clean(record.title), segmenter))).encode(), np.uint8
-            ),
+            "title": _bytes(dict.fromkeys(tokenise(clean(record.title), segmenter))),
+            "particulars": _bytes(" ".join(pair) for pair in sorted(particulars(lexical_text(record)))),
             "terms": digests(fields),
             "fields": np.fromiter(fields.values(), np.uint8, len(fields)),
             "tokens": np.array([token for term in front for token in tokens[term]], np.int32),
@@ -150,5 +153,15 @@ def pack(
 def unpack(data: bytes, path: str) -> Profile:
     """Raises IndexCorrupt, which names `path`."""
     found = load(data, path)
-    title = bytes(found.pop("title")).decode("utf-8")
-    return Profile(tuple(title.split("\n")) if title else (), **found)
+    title, named = _lines(found.pop("title")), _lines(found.pop("particulars"))
+    pairs = (line.partition(" ") for line in named)
+    return Profile(title, particulars=frozenset((kind, name) for kind, _, name in pairs), **found)
+
+
+def _bytes(lines: Iterable[str]) -> Array:
+    return np.frombuffer("\n".join(lines).encode("utf-8", "replace"), np.uint8)
+
+
+def _lines(data: Array) -> tuple[str, ...]:
+    text = bytes(data).decode("utf-8")
+    return tuple(text.split("\n")) if text else ()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-__all__ = ["Codes", "capabilities", "codes", "contradicts", "has_code_words"]
+__all__ = ["Codes", "capabilities", "codes", "contradicts", "has_code_words", "particulars"]
 
 Codes = frozenset[tuple[str, str]]
 """("exit", signal number), ("exit", "code") for an ordinary exit code, ("xid", number), ("cann", "507048" or "EI0002"),
@@ -85,6 +85,12 @@ _SM = re.compile(r"(?:(?<![=\w])sm_\d{2,3}[a-f]?\b[ ,;/]{0,2}){1,40}", re.IGNORE
 _SM_NUMBER = re.compile(r"sm_(\d{1,2})(\d)[a-f]?[ ,;/]{0,2}", re.IGNORECASE)
 _BLACKWELL = (10, 11, 12)  # the major numbers of one generation
 
+_GPU = re.compile(
+    r"(?<![A-Za-z0-9.])((?:[2345]0[5-9]0(?: ?T[Ii])?|[VAHBTL](?:4|10|16|20|30|40S?|100|200|800)|P40|P100|910[A-C]|310P|"
+    r"MI\d{2,3}[XA]?|A6000|GB200))(?![A-Za-z0-9])"
+)
+_LIBRARY = re.compile(r"\b(lib[\w+-]{2,40})\.so\b")
+
 _CONTEXT_CHARS = 32  # in front of a number
 _WITH_ANY_FAILURE = frozenset(
     (("cann", "EE9999"), ("cann", "E19999"), ("ib", "0"), ("ib", "5"), ("cuda", "0"), ("http", "500"))
@@ -101,6 +107,13 @@ def codes(text: str) -> Codes:
         if any(word in lower for word in kind.words):
             found.update((kind.name, code) for code in kind.find(text))
     return frozenset(found - _WITH_ANY_FAILURE)
+
+
+def particulars(text: str) -> Codes:
+    """The codes, and what else is particular to a failure without being a contradiction: GPU products and shared
+    libraries. A text about an RTX 4090 may well be about a failure of every card."""
+    found = {("gpu", name.upper().replace(" ", "")) for name in _GPU.findall(text)}
+    return codes(text) | found | {("library", name) for name in _LIBRARY.findall(text)}
 
 
 def has_code_words(text: str) -> bool:

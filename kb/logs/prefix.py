@@ -21,7 +21,7 @@ _PREFIX = re.compile(
     r"|\[(?:rank|Rank|default) ?\d{1,5}\]:?|\[\d{1,5}\]:|(?:worker|rank|node)[-_ ]?\d{1,5}:"  # [rank3]: worker-1:
     r"|\[\d{1,5},\d{1,5}\]<std(?:out|err)>:|\d{1,5}: (?=\S)"  # mpirun: [1,3]<stderr>: srun --label: 3:
     r"|\([\w.-]{1,40} (?:pid|rank|TP|PP)=?[^()]{1,60}\)"  # (VllmWorker pid=88)
-    r"|\[(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL)(?:\|[^\]]{1,120})?\]"  # [INFO|trainer.py:2452]
+    r"|\[(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL)(?:[|:][^\]]{1,120})?\]"  # [INFO|trainer.py:2452]
     r"|(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL)(?=[ :]\s*(?:\d\d-\d\d|\[|\())[: ]"  # ERROR 02-25 ...
     r"|\d\d-\d\d \d\d:\d\d:\d\d(?: \[?[\w./-]{1,60}:\d{1,6}\]?)?"  # vLLM: 02-25 11:20:18 [core.py:390]
     r"|\[[\w./-]{1,60}\.(?:py|cpp|cc|cu):\d{1,6}(?::\w{1,60})?\]"  # [loss_scaler.py:183:update_scale]

@@ -12,7 +12,7 @@ import re
 from collections import deque
 
 from kb.errors import QueryError
-from kb.logs.classify import classify, frame_of, has_prompt
+from kb.logs.classify import classify, frame_of, has_prompt, is_error_line
 from kb.logs.prefix import strip_prefix
 from kb.logs.variables import mask
 from kb.records import Lang, Query
@@ -24,9 +24,13 @@ __all__ = ["MAX_LINE_CHARS", "MAX_QUERY_CHARS", "MAX_SIGNATURES", "read"]
 # text the lines between that may name a failure stay, too.
 MAX_QUERY_CHARS = 1 << 16
 MAX_LINE_CHARS = 2000
-MAX_MIDDLE_LINES = 200  # of those between the ends, the last ones
+MAX_MIDDLE_LINES = 100  # of those between the ends, the first ones and as many of the last
 MAX_SIGNATURES = 5
+FIRST_FAILURES, LAST_FAILURES = 6, 6  # of a log, each of which is searched for by itself
+LEAST_LOG_LINES = 5
+LEAST_PRINTED = 0.5  # of the lines of a log: a prefix, a frame, a progress bar
 
+_PRINTED = ("failure", "launcher", "warning", "traceback", "frame", "progress", "metrics")
 _ANSI = re.compile(
     r"\x1b\[[0-9;?]{0,20}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
@@ -34,8 +38,10 @@ _ANSI = re.compile(
 _MAY_NAME_A_FAILURE = re.compile(r"[Ee]rror|ERROR|Exception|Traceback|[Ff]ail|FATAL|Killed|signal \d|exit ?code")
 
 
-def read(text: str) -> Query:
-    """Raises QueryError for a text without a single letter or digit. Time is linear in the text."""
+def read(text: str, *, printed: bool = False) -> Query:
+    """`printed`: a program printed all of it, and nobody wrote around it. Time is linear in the text.
+
+    Raises QueryError for a text without a single letter or digit."""
     cut = clean(_ANSI.sub("", _shortened(text)))
     if not any(char.isalnum() for char in cut):
         raise QueryError(
@@ -48,6 +54,8 @@ def read(text: str) -> Query:
     typed: dict[str, None] = {}
     left_out: dict[str, str] = {}
     context: dict[str, str] = {}
+    first: dict[str, str] = {}  # of the failures, in the order of their first occurrence
+    lines = like_printed = 0
     in_traceback = False
     for raw in cut.split("\n"):
         # A terminal shows what stands behind a line's last carriage return; one at its end is part of a line end.
@@ -56,6 +64,8 @@ def read(text: str) -> Query:
         stripped = line.strip()
         kind = classify(whole, picked=True)
         frame = frame_of(line) if kind == "frame" else None
+        lines += bool(stripped)
+        like_printed += bool(stripped) and (line is not whole or kind in _PRINTED)
         if not stripped or kind in ("progress", "metrics"):
             left_out.setdefault(kind, whole.strip())
         elif frame or kind == "traceback":
@@ -71,6 +81,7 @@ def read(text: str) -> Query:
             key = mask(line)
             failures.pop(key, None)  # a repeated line counts where it stands last
             failures[key] = stripped
+            first.setdefault(key, whole.strip())
         else:
             in_traceback = False
             if kind == "warning":
@@ -94,7 +105,18 @@ def read(text: str) -> Query:
         if described:  # a command in front of a description is not part of it
             words, behind = described, [*behind, *typed]
     lang = _lang("\n".join((*words, *signatures)))
-    return Query(text, lang, signatures, "\n".join(words), "\n".join(behind))
+    is_log = printed or (lines >= LEAST_LOG_LINES and like_printed >= LEAST_PRINTED * lines)
+    said = _failures(first, launchers) if lines > 1 or printed else ()
+    return Query(text, lang, signatures, "\n".join(words), "\n".join(behind), said, is_log)
+
+
+def _failures(first: dict[str, str], launchers: dict[str, str]) -> tuple[str, ...]:
+    """See `Query.failures`. A line that a program calls a warning, or after which it goes on, is none."""
+    found = [line for line in first.values() if classify(line) in ("failure", "suspect")]
+    found = found or [line for line in launchers.values() if is_error_line(line)]
+    if len(found) > FIRST_FAILURES + LAST_FAILURES:
+        found = found[:FIRST_FAILURES] + found[-LAST_FAILURES:]
+    return tuple(found)
 
 
 def _lang(words: str) -> Lang:
@@ -108,14 +130,16 @@ def _shortened(text: str) -> str:
     if len(text) <= MAX_QUERY_CHARS:
         return text
     half = MAX_QUERY_CHARS // 2
-    lines: deque[str] = deque(maxlen=MAX_MIDDLE_LINES)
+    lines: list[str] = []
+    last: deque[str] = deque(maxlen=MAX_MIDDLE_LINES)
     at = half
     while found := _MAY_NAME_A_FAILURE.search(text, at, len(text) - half):
         first = text.rfind("\n", max(0, found.start() - MAX_LINE_CHARS), found.start()) + 1
         at = text.find("\n", found.end(), found.end() + MAX_LINE_CHARS)
         at = at if at >= 0 else found.end() + MAX_LINE_CHARS
-        lines.append(text[max(first, found.start() - MAX_LINE_CHARS) : at])
-    return "\n".join((text[:half], *lines, text[-half:]))
+        into = lines if len(lines) < MAX_MIDDLE_LINES else last
+        into.append(text[max(first, found.start() - MAX_LINE_CHARS) : at])
+    return "\n".join((text[:half], *lines, *last, text[-half:]))
 
 
 def _ends(line: str, most: int) -> str:

@@ -42,6 +42,7 @@ MAX_PROCESSES = 4096
 MAX_JUDGED, MAX_KEY = 4096, 1000
 
 _DIGITS = b"0123456789"
+_TRACEBACK = b"Traceback (most recent call last)"
 
 
 class Scanner:
@@ -90,6 +91,8 @@ class _Tally:
     """the line from which the lines around are new"""
     issue: str | None = None
     confidence: float = 0.0
+    launcher: bool = False
+    """a launcher printed the line, as it does around every failure"""
 
 
 @dataclass(slots=True)
@@ -114,6 +117,7 @@ class Scan:
         self._before: list[bytes] = []
         self._pending: list[_Pending] = []
         self._searches = 0
+        self._has_traceback = False
         self._tallies: dict[tuple[Fingerprint, frozenset[str]], _Tally] = {}
         self._judged: dict[tuple[bytes, Codes], _Tally | None] = {}
         self._coded: dict[bytes, bool] = {}
@@ -155,6 +159,9 @@ class Scan:
     def findings(self) -> tuple[Finding, ...]:
         by_issue: dict[str, list[_Tally]] = {}
         for tally in self._tallies.values():
+            # What launchers print says which failure it was only where the log does not show the failure itself.
+            if tally.launcher and self._has_traceback:
+                continue
             if tally.issue is not None and tally.issue in self._scanner.wanted:
                 by_issue.setdefault(tally.issue, []).append(tally)
         found = {issue: self._finding(issue, tallies) for issue, tallies in by_issue.items()}
@@ -182,6 +189,7 @@ class Scan:
         if not block:
             return
         lines = block.split(b"\n")
+        self._has_traceback = self._has_traceback or _TRACEBACK in block
         self._complete(lines)
         for i in self._candidates(block):
             for part in lines[i].split(b"\r"):
@@ -249,7 +257,8 @@ class Scan:
         tally = self._tallies.get((fingerprint, issues))
         if tally is None:
             tally = self._tallies[fingerprint, issues] = _Tally(fingerprint, issues, number, excerpt(text, fingerprint))
-            if len(printing) == 1 and fingerprint.weight >= ALONE and not is_launcher_line(part):
+            tally.launcher = is_launcher_line(part)
+            if len(printing) == 1 and fingerprint.weight >= ALONE and not tally.launcher:
                 # The words of the fingerprint by themselves, too: in a long line other words drown them.
                 start, end = fingerprint.span_in(text)
                 _ = self._decide(tally, part, SURE) or self._decide(tally, text[start:end], SURE)

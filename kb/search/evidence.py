@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,10 +20,9 @@ from kb.arrays import Array
 from kb.encoders import Encoder, term_table
 from kb.index.header import Vocabulary
 from kb.index.profile import FRONT, Field, Profile, Sentence, digests
-from kb.logs.codes import Codes
+from kb.logs.codes import Codes, particulars
 from kb.logs.variables import mask
 from kb.records import Evidence, Query
-from kb.search.features import codes_of
 from kb.search.terms import TermInformation
 from kb.text import clean, sentences
 
@@ -54,8 +54,8 @@ class Question:
     ) -> None:
         """`names`: the terms of the names of projects."""
         self.query = query
-        self._information, self._encoder = information, encoder
-        self.codes = codes_of(query)
+        self._encoder = encoder
+        self.particulars = particulars("\n".join((*query.signatures, query.prose))[:_PROSE_CHARS])
         error_shares = vocabulary.shares("\n".join(query.signatures))
         prose_shares = vocabulary.shares(query.prose[:_PROSE_CHARS])
         said = {
@@ -65,7 +65,7 @@ class Question:
         }
         main = error_shares or prose_shares
         self.terms = list(said)
-        known = self.of(self.terms)
+        known = information.of(self.terms) / information.unseen
         self.shares = np.fromiter(said.values(), np.float32, len(said))
         self.information = known * self.shares
         """(terms,) of each term of the question that is no number, as a share of that of a term that no issue has"""
@@ -74,10 +74,6 @@ class Question:
         self.digests = digests(self.terms)
         self.is_name = np.fromiter((term in names for term in self.terms), bool, len(said))
         self.all_digests = np.union1d(self.digests, digests(vocabulary.shares(query.context[:_PROSE_CHARS])))
-
-    def of(self, terms: Sequence[str]) -> Array:
-        """(len(terms),) the information of each, as a share of that of a term that no issue has."""
-        return self._information.of(terms) / self._information.unseen
 
     @cached_property
     def aligned(self) -> tuple[Array, Array]:
@@ -102,49 +98,61 @@ class Question:
 class Subject:
     """An issue that is verified: all of its translations together."""
 
-    title: tuple[str, ...]
+    title: Array
+    """(t,) uint32: the digests of the terms of its title"""
+    title_information: Array
+    """(t,) of each, as a share of that of a term that no issue has"""
     digests: Array
     """(n,) uint32, ascending: of its terms"""
     fields: Array
     """(n,) uint8"""
     front: Array
     """(f, dim) float16: the vectors of its front terms"""
-    aliases: list[tuple[Array, Array]]
-    """of each alias: the rows of its terms in `front`, and what each term says"""
+    aliases: Array
+    """(a,) the rows in `front` of the terms of the aliases, one alias after the other"""
+    alias_starts: Array
+    """(aliases,) where each begins; none is empty"""
+    alias_says: Array
+    """(a,) what each of these terms says"""
     told: Array
     """(s, dim) float32: the sentences of its front"""
     confusable: Array
     """(c, dim) float32: those of "Not to be confused with\""""
-    codes: Codes
+    particulars: Codes
 
     @classmethod
-    def of(cls, profiles: Sequence[Profile], printed: Codes) -> Subject:
-        """`printed`: the codes in its error lines."""
+    def of(cls, profiles: Sequence[Profile], information: TermInformation) -> Subject:
+        """`profiles`: of all translations."""
+        title = list(dict.fromkeys(term for one in profiles for term in one.title))
         every = np.concatenate([one.terms for one in profiles])
         found, where = np.unique(every, return_inverse=True)
         bits = np.zeros(len(found), np.uint8)
         np.bitwise_or.at(bits, where, np.concatenate([one.fields for one in profiles]))
         table = term_table()
-        vectors, aliases, at = [], [], 0
+        vectors, rows, says, sizes, at = [], [], [], [], 0
         for one in profiles:
-            terms = [one.tokens[first:last] for first, last in zip(one.starts, one.starts[1:], strict=False)]
-            of, norms = table.vectors(terms)
-            spans = zip(one.alias_starts, one.alias_starts[1:], strict=False)
-            rows = [one.aliases[first:last] for first, last in spans]
-            aliases += [(at + row, norms[row]) for row in rows if len(row)]
+            of, norms = table.vectors([one.tokens[first:last] for first, last in pairwise(one.starts.tolist())])
             vectors.append(of)
+            rows.append(one.aliases + at)
+            says.append(norms[one.aliases])
+            sizes.append(np.diff(one.alias_starts))
             at += len(of)
+        size = np.concatenate(sizes)
+        size = size[size > 0]
         told = np.concatenate([one.sentences for one in profiles]).astype(np.float32)
         kinds = np.concatenate([one.kinds for one in profiles])
         return cls(
-            tuple(dict.fromkeys(term for one in profiles for term in one.title)),
+            digests(title),
+            information.of(title) / information.unseen,
             found,
             bits,
             np.concatenate(vectors),
-            aliases,
+            np.concatenate(rows),
+            np.cumsum(size) - size,
+            np.concatenate(says),
             told[kinds == Sentence.FRONT],
             told[kinds == Sentence.CONFUSABLE],
-            printed,
+            frozenset().union(*(one.particulars for one in profiles)),
         )
 
     def fields_of(self, digests: Array) -> Array:
@@ -173,7 +181,7 @@ def evidence(
             **_of_question(question),
             **_coverage(question, subject),
             **_aligned(question, subject),
-            **_codes(question, subject),
+            **_particulars(question, subject),
         )
         for i, subject in enumerate(subjects[:most])
     ]
@@ -206,8 +214,8 @@ def _coverage(question: Question, subject: Subject) -> dict[str, float]:
     somewhere = (where & (FRONT | Field.BODY)) > 0
     found = float(said[front].sum())
     named = int(question.is_name.sum())
-    titled = question.of(subject.title)
-    repeated = np.isin(digests(subject.title), question.all_digests)
+    titled = subject.title_information
+    repeated = np.isin(subject.title, question.all_digests)
     return {
         "symptom_coverage": float(said[symptom].sum()) / (total + 1),
         "front_coverage": float(main[front].sum()) / (main_total + 0.5),
@@ -226,14 +234,14 @@ def _aligned(question: Question, subject: Subject) -> dict[str, float]:
     if total <= 0 or not len(subject.front):
         return {"aligned_coverage": 0.0, "alias_alignment": 0.0}
     cosines = _products(vectors, subject.front).clip(0, 1)
-    best = 0.0
-    squares = cosines**2
-    for rows, weights in subject.aliases:
-        pairs = squares[:, rows]
-        there = float(pairs.max(axis=1) @ says) / total
-        back = float(pairs.max(axis=0) @ weights) / (float(weights.sum()) + 1e-6)
-        best = max(best, 2 * there * back / (there + back + 1e-6))
-    return {"aligned_coverage": float((cosines.max(axis=1) ** 3) @ says) / total, "alias_alignment": best}
+    covered = float((cosines.max(axis=1) ** 3) @ says) / total
+    if not len(subject.alias_starts):
+        return {"aligned_coverage": covered, "alias_alignment": 0.0}
+    squares = cosines[:, subject.aliases] ** 2
+    there = says @ np.maximum.reduceat(squares, subject.alias_starts, axis=1) / total
+    back = np.add.reduceat(squares.max(axis=0) * subject.alias_says, subject.alias_starts)
+    back /= np.add.reduceat(subject.alias_says, subject.alias_starts) + 1e-6
+    return {"aligned_coverage": covered, "alias_alignment": float((2 * there * back / (there + back + 1e-6)).max())}
 
 
 def _sentences(question: Question, subject: Subject) -> tuple[float, float, float]:
@@ -248,13 +256,13 @@ def _sentences(question: Question, subject: Subject) -> tuple[float, float, floa
     return mean, float(nearest[says >= np.median(says)].min()), float((other - nearest).max())
 
 
-def _codes(question: Question, subject: Subject) -> dict[str, float]:
-    kinds = {kind for kind, _ in question.codes}
-    printed = {kind for kind, _ in subject.codes}
-    agreeing = {kind for kind, _ in question.codes & subject.codes}
+def _particulars(question: Question, subject: Subject) -> dict[str, float]:
+    kinds = {kind for kind, _ in question.particulars}
+    others = {kind for kind, _ in subject.particulars}
+    agreeing = {kind for kind, _ in question.particulars & subject.particulars}
     return {
-        "code_agreement": min(len(agreeing), 3) / 3,
-        "code_conflict": min(len((kinds & printed) - agreeing), 3) / 3,
+        "particulars_shared": min(len(agreeing), 3) / 3,
+        "particulars_in_conflict": min(len((kinds & others) - agreeing), 3) / 3,
     }
 
 

@@ -58,8 +58,9 @@ class Searcher:
         lang: Lang | None = None,
         project: str | None = None,
         min_confidence: float = KNOWN_AT,
+        printed: bool = False,
     ) -> SearchResult:
-        """See `KnowledgeBase.search`."""
+        """See `KnowledgeBase.search`. `printed`: the text is the output of a program, and nobody wrote around it."""
         started = time.perf_counter()
         if not 1 <= k <= MAX_K:
             raise QueryError(f"k is {k}, it can be 1 to {MAX_K}")
@@ -67,14 +68,16 @@ class Searcher:
             raise QueryError(f"lang is {lang!r}, it can be 'en' or 'zh'")
         if not 0 <= min_confidence <= 1:
             raise QueryError(f"min_confidence is {min_confidence}, it can be 0 to 1")
-        query = read(text)
+        query = read(text, printed=printed)
         columns, manifest = self.store.header.columns, self.store.header.manifest
         rows = columns.rows(lang=lang, project=project)
         if rows is not None and not len(rows) and not self._knows(project):
             known = ", ".join(manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
-        hits = self._hits(query, k, rows, lang)
+        hits = self._of_readings(query, k, rows, lang, min_confidence)
         said = verdict(hits[0].confidence, min_confidence) if hits else "unknown"
+        if query.is_log and not query.failures:
+            said = "unknown"  # what a healthy program prints is no evidence
         likely = [hit.issue for hit in hits if hit.confidence >= LIKELY_AT][:MOST_LIKELY] if said == "likely" else []
         took_ms = (time.perf_counter() - started) * 1000
         folder = manifest.get("folder", "articles")
@@ -83,6 +86,18 @@ class Searcher:
     def _knows(self, project: str | None) -> bool:
         rows = self.store.header.columns.rows(project=project)
         return rows is None or len(rows) > 0
+
+    def _of_readings(
+        self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None, known_at: float
+    ) -> list[Hit]:
+        """The hits of the whole text, or of one of its lines of failure alone when that says more: a log drowns a line.
+        Of several lines that are known the one that says most: wrappers around a failure are general."""
+        whole = self._hits(query, k, rows, lang)
+        if not query.is_log:
+            return whole
+        lines = [self._hits(read(line), k, rows, lang or query.lang) for line in query.failures]
+        known = [hits for hits in lines if hits and hits[0].confidence >= known_at]
+        return max(known, key=lambda hits: hits[0].evidence.information) if known else whole
 
     def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None) -> list[Hit]:
         """The k nearest of `rows` (None: of all), nearest first, in `lang` or in the question's language."""
@@ -150,13 +165,8 @@ class Searcher:
             if len(self._subjects) >= _MAX_SUBJECTS:
                 self._subjects.clear()
             translations, _ = self.store.header.columns.translations([row])
-            printed = codes(
-                "\n".join(
-                    "\n".join((r.title, r.symptom, *r.errors, r.cause, r.fix, *r.aliases))
-                    for r in self.store.records(translations.tolist())
-                )
-            )
-            found = self._subjects[row] = Subject.of(self.store.profiles(translations.tolist()), printed)
+            profiles = self.store.profiles(translations.tolist())
+            found = self._subjects[row] = Subject.of(profiles, self._information)
         return found
 
     def _printed_by(self, row: int) -> Printed:
