@@ -1,8 +1,8 @@
 """Why a hit has its confidence: what speaks for it and against it, for people and as JSON.
 
 In: the query as it was read, and a hit. Out: each kind of evidence with its value and with what it adds to the log odds
-of being right, compared with an average question; the conditions of the issue, and whether they hold; the codes in
-which the question and the issue disagree.
+of being right, compared with an average question; the conditions of the issue, and whether they hold; the codes, GPUs
+and libraries in which the question and the issue disagree.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from kb.brief import LABELS, percent
-from kb.logs.codes import codes
+from kb.index.passages import lexical_text
+from kb.logs.codes import particulars
 from kb.logs.conditions import holds
 from kb.logs.quantities import Quantities, quantities
 from kb.records import Hit, Lang, Query, SearchResult
-from kb.search.features import codes_of
 from kb.search.verdict import contributions, curve_for
 
 __all__ = ["EVIDENCE", "answer_with_why", "why", "why_lines"]
@@ -39,8 +39,8 @@ EVIDENCE: dict[Lang, dict[str, str]] = {
         "confusable_information": "words that stand only in what it is not to be confused with",
         "aligned_coverage": "share of the question that the issue says, in the same or other words",
         "alias_alignment": "agreement with the nearest phrasing",
-        "code_agreement": "codes that agree",
-        "code_conflict": "codes that disagree",
+        "particulars_shared": "codes, GPUs and libraries that both name",
+        "particulars_in_conflict": "codes, GPUs and libraries in which they disagree",
     },
     "zh": {
         "lead": "得分比下一个问题高出多少",
@@ -61,8 +61,8 @@ EVIDENCE: dict[Lang, dict[str, str]] = {
         "confusable_information": "只见于“容易混淆”的词",
         "aligned_coverage": "提问中被文章以相同或不同的词说到的比例",
         "alias_alignment": "与最接近的常见问法的吻合程度",
-        "code_agreement": "一致的错误码",
-        "code_conflict": "不一致的错误码",
+        "particulars_shared": "双方都提到的错误码、GPU、动态库",
+        "particulars_in_conflict": "双方说法不同的错误码、GPU、动态库",
     },
 }
 """what each name of `kb.records.Evidence` means, in plain words"""
@@ -76,7 +76,7 @@ _WORDS: dict[Lang, dict[str | bool | None, str]] = {
         True: "holds",
         False: "does not hold",
         None: "the question does not say",
-        "codes": "codes ({kind}): the question has {question}, the issue {issue}",
+        "conflict": "{kind}: the question has {question}, the issue {issue}",
         "ruled out": "ruled out: a number in the question excludes it",
         "matched": "matched: ",
     },
@@ -88,7 +88,7 @@ _WORDS: dict[Lang, dict[str | bool | None, str]] = {
         True: "成立",
         False: "不成立",
         None: "提问里没有这个数值",
-        "codes": "错误码（{kind}）：提问中是 {question}，文章中是 {issue}",
+        "conflict": "{kind}：提问中是 {question}，文章中是 {issue}",
         "ruled out": "已排除：提问里的数值与判别条件不符",
         "matched": "匹配：",
     },
@@ -113,7 +113,7 @@ def why(query: Query, hit: Hit) -> dict[str, Any]:
             for name in sorted(counted, key=lambda name: -abs(counted[name]))
         },
         "conditions": _conditions(hit, quantities(query.text)),
-        "codes": _conflicts(query, hit),
+        "conflicts": _conflicts(query, hit),
         "ruled_out": hit.ruled_out,
     }
 
@@ -130,8 +130,8 @@ def why_lines(query: Query, hit: Hit) -> list[str]:
         words["condition"].format(condition=condition) + words[held] for condition, held in found["conditions"].items()
     ]
     lines += [
-        words["codes"].format(kind=kind, question=", ".join(one["question"]), issue=", ".join(one["issue"]))
-        for kind, one in found["codes"].items()
+        words["conflict"].format(kind=kind, question=", ".join(one["question"]), issue=", ".join(one["issue"]))
+        for kind, one in found["conflicts"].items()
     ]
     if hit.ruled_out:
         lines.append(words["ruled out"])
@@ -153,16 +153,12 @@ def _conditions(hit: Hit, found: Quantities) -> dict[str, bool | None]:
 
 
 def _conflicts(query: Query, hit: Hit) -> dict[str, dict[str, list[str]]]:
-    """Kinds of codes in which the question and the issue name different ones."""
-    r = hit.record
-    asked = codes_of(query)
-    printed = codes("\n".join((r.title, r.symptom, *r.errors, r.cause, r.fix, *r.aliases)))
-    agreeing = {kind for kind, _ in asked & printed}
-    kinds = sorted({kind for kind, _ in asked} & {kind for kind, _ in printed} - agreeing)
+    """Kinds of codes, GPUs and libraries of which the question and the issue name different ones."""
+    asked = particulars("\n".join((*query.signatures, query.prose)))
+    told = particulars(lexical_text(hit.record))
+    agreeing = {kind for kind, _ in asked & told}
+    kinds = sorted({kind for kind, _ in asked} & {kind for kind, _ in told} - agreeing)
     return {
-        kind: {
-            "question": sorted(v for k, v in asked if k == kind),
-            "issue": sorted(v for k, v in printed if k == kind),
-        }
+        kind: {"question": sorted(v for k, v in asked if k == kind), "issue": sorted(v for k, v in told if k == kind)}
         for kind in kinds
     }

@@ -96,7 +96,7 @@ def test_why_as_json(said: Verdict, kb: Callable[..., Result]) -> None:
         line = json.dumps({"id": 1, "query": QUESTIONS["en"]})
         answer = json.loads(kb("search", "--json", *arguments, *question, input=line).stdout)
         for one in answer["results"]:
-            assert one["why"].keys() == {"evidence", "conditions", "codes", "ruled_out"}
+            assert one["why"].keys() == {"evidence", "conditions", "conflicts", "ruled_out"}
             assert one["why"]["evidence"].keys() == set(NAMES)
             weights = [abs(counted["weight"]) for counted in one["why"]["evidence"].values()]
             assert weights == sorted(weights, reverse=True)
@@ -163,7 +163,7 @@ def test_why_says_conditions_and_codes(hit: Hit, base: KnowledgeBase) -> None:
     ruled_out = replace(hit, record=record, ruled_out=True)
     found = why(query, ruled_out)
     assert found["conditions"] == {"seqnum < 100": False, "numel == 1": None}
-    assert found["codes"] == {"http": {"question": ["401"], "issue": ["404"]}}
+    assert found["conflicts"] == {"http": {"question": ["401"], "issue": ["404"]}}
     assert found["ruled_out"] is True
     told = "\n".join(why_lines(query, ruled_out))
     for words in ("seqnum < 100: does not hold", "numel == 1: the question does not say", "401", "404", "ruled out"):

@@ -100,17 +100,14 @@ def _ask(base: KnowledgeBase, output: bytes, command: tuple[str, ...], lang: Lan
     from kb.brief import likely_hits
     from kb.components import is_present
     from kb.scan.explain import explain
-    from kb.search.verdict import MOST_LIKELY
     from kb.text.decode import decode_lines
 
     text = decode_lines(output)
     found = explain(base.searcher, output, lang=lang)
-    if found.answered and found.record and is_present(found.record, text, command=command):
+    if found.verdict == "known" and found.record and is_present(found.record, text, command=command):
         return _Answer("known", found.record, found.confidence)
-    if found.answered or found.record is None:
-        return _Answer("unknown", found.record, found.confidence)
-    result = base.search(text, MOST_LIKELY, lang=lang)
-    likely = tuple(hit for hit in likely_hits(result) if is_present(hit.record, text, command=command))
+    named = likely_hits(found.result) if found.result else []
+    likely = tuple(hit for hit in named if is_present(hit.record, text, command=command))
     if likely:
         return _Answer("likely", likely[0].record, likely[0].confidence, likely)
     return _Answer("unknown", found.record, found.confidence)

@@ -56,7 +56,9 @@ class Disagreement(_Shape):
 class Why(_Shape):
     evidence: Annotated[dict[str, Counted], Field(description="By name; what counts most comes first.")]
     conditions: Annotated[dict[str, bool | None], Field(description="Does it hold? Null: the question does not say.")]
-    codes: Annotated[dict[str, Disagreement], Field(description="Kinds of codes in which question and issue differ.")]
+    conflicts: Annotated[
+        dict[str, Disagreement], Field(description="Kinds of codes, GPUs and libraries in which both differ.")
+    ]
     ruled_out: Annotated[bool, Field(description="A condition does not hold.")]
 
 
