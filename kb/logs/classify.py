@@ -137,6 +137,7 @@ _LAUNCHER = re.compile(
     r"|Root Cause|<NO_OTHER_FAILURES>|(?:time|host|rank|exitcode|error_file|traceback) {1,8}:"
     r"|.{0,100}failed \(exitcode: -?\d{1,5}\)|.{0,200}exits with return code"
     r"|.{0,80}process group has NOT been destroyed"
+    r"|.{0,200}(?:Engine ?[Cc]ore|Engine process) (?:initialization )?failed|.{0,80}CalledProcessError: Command"
 )
 _PYTHON_WARNING = re.compile(r".{0,200}Warning:")
 _PROGRESS = re.compile(
