@@ -25,12 +25,12 @@ class _Component(NamedTuple):
     """its top-level packages and commands. Many are plain words (`ray`, `datasets`), so in a text they count only where
     they stand as a package: in a path of Python code, in `ray.exceptions.RayTaskError`, in `No module named 'ray'`"""
     words: str = ""
-    """a pattern of names that stand for it wherever they are, in any letter case"""
+    """a pattern of names that stand for it wherever they are, in any letter case; what it begins with is bounded"""
 
 
 _COMPONENTS = {
     "accelerate": _Component("accelerate"),
-    "ascend": _Component("torch_npu acl npu-smi", r"ascend\w*|\w*hccl\w*|\w*npu|cann|vnpu|torch_npu"),
+    "ascend": _Component("torch_npu acl npu-smi", r"ascend\w*|\w{0,40}hccl\w*|\w{0,40}npu|cann|vnpu|torch_npu"),
     "axolotl": _Component("axolotl", "axolotl"),
     "bitsandbytes": _Component("bitsandbytes", "bitsandbytes|bnb"),
     "conda": _Component("", r"conda\w*error|conda (?:install|create|activate|run)|glibcxx\w*"),
@@ -49,7 +49,7 @@ _COMPONENTS = {
     "lmdeploy": _Component("lmdeploy", r"lmdeploy|turbomind"),
     "megatron-lm": _Component("megatron", r"megatron\w*"),
     "ms-swift": _Component("swift", r"ms[-_]swift"),
-    "nccl": _Component("", r"\w*nccl\w*"),
+    "nccl": _Component("", r"\w{0,40}nccl\w*"),
     "numpy": _Component("numpy", r"numpy|_ARRAY_API"),
     "ollama": _Component("ollama", "ollama|llama runner"),
     "onnx-runtime": _Component("onnxruntime", r"onnx\w*"),
@@ -58,12 +58,12 @@ _COMPONENTS = {
     "pip": _Component("pip pip3 uv", "pip|externally-managed-environment"),
     "protobuf": _Component("google.protobuf", "protobuf|protoc"),
     "qwen": _Component("qwen_vl_utils", r"qwen[\w.-]{0,20}\d\w*"),
-    "ray": _Component("ray", r"raylet|ray::\w+|\w+ pid=\d+(?:, ip=[\d.]+)?\)"),
+    "ray": _Component("ray", r"raylet|ray::\w+|\w{1,40} pid=\d{1,9}(?:, ip=[\d.]{1,20})?\)"),
     "safetensors": _Component("safetensors safetensors_rust", r"safetensor\w*"),
     "sglang": _Component("sglang", "sglang|sgl_kernel"),
     "tensorrt": _Component("tensorrt tensorrt_llm trtexec", r"tensorrt\w*|trt"),
     "text-generation-inference": _Component("text_generation_server", r"text[-_]generation[-_]\w+|tgi"),
-    "tokenizers": _Component("tokenizers", r"huggingface/tokenizers|AutoTokenizer|\w+TokenizerFast"),
+    "tokenizers": _Component("tokenizers", r"huggingface/tokenizers|AutoTokenizer|\w{1,40}TokenizerFast"),
     "torch": _Component("torch torchvision torchaudio torchrun", r"(?:py|lib)?torch\w*|c10d?|aten|ProcessGroup\w+"),
     "tqdm": _Component("tqdm", "tqdm|TqdmWarning"),
     "transformers": _Component("transformers", r"transformers|\[(?:INFO|WARNING|ERROR)\|\w{1,40}\.py"),

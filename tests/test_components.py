@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
+from conftest import check_growth
 
 from kb import KnowledgeBase
-from kb.components import components, is_present
+from kb.components import _COMPONENTS, components, is_present
 from kb.records import IssueRecord, Source
 
 
@@ -100,6 +102,12 @@ def test_whether_it_takes_part(
     one: IssueRecord, text: str, command: list[str], modules: set[str], present: bool
 ) -> None:
     assert is_present(one, text, command=command, modules=modules) is present
+
+
+@pytest.mark.parametrize("part", ["_", "a", "a.", "/swift/", "swift.a", "-m ", "ray ", "qwen-", "Æ"])
+def test_time_is_linear(part: str) -> None:
+    everything = record("ms-swift", tags=tuple(_COMPONENTS))
+    check_growth(lambda n: partial(is_present, everything, part * n), 8000)
 
 
 def test_every_issue_is_about_something_that_its_own_error_lines_or_project_show(index: Path) -> None:

@@ -103,6 +103,15 @@ def test_only_the_answer_is_called_sure(confidence: float) -> None:
     assert "sure" not in other
 
 
+def test_a_likely_issue_says_what_tells_it_apart() -> None:
+    likely, other = in_node(
+        "result = [given, null].map((tells_apart) => text(parts.card({ ...record, tells_apart }, false, () => {})));",
+        "`numel == 1`: a barrier \u202e",
+    )
+    assert "How to tell: `numel == 1`: a barrier \ufffd" in likely
+    assert "How to tell" not in other
+
+
 class _Keys(HTMLParser):
     """Collects the keys of the texts that kb.html names."""
 

@@ -16,7 +16,7 @@ from kb.hooks.guard import MAX_TEXT, clip
 from kb.text import visible
 
 if TYPE_CHECKING:
-    from kb.records import SearchResult
+    from kb.records import SearchResult, Verdict
 
 __all__ = ["NOT_KNOWN", "Hint", "hint", "is_failure", "question"]
 
@@ -70,6 +70,8 @@ def _shorten(trace: traceback.TracebackException) -> None:
 
 
 class Hint(NamedTuple):
+    verdict: Verdict
+    """known or likely"""
     issues: tuple[str, ...]
     """the known one, or those that are likely"""
     text: str
@@ -87,4 +89,4 @@ def hint(result: SearchResult | None, around: str = "") -> Hint | None:
     if not hits:
         return None
     lines = known_issue(hits[0]) if result.verdict == "known" else likely_issues(hits)
-    return Hint(tuple(hit.issue for hit in hits), visible("\n".join(lines)))
+    return Hint(result.verdict, tuple(hit.issue for hit in hits), visible("\n".join(lines)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["pytest_addoption", "pytest_configure"]
 
-TITLE = "known issue · 已知问题 (kb)"
+TITLES = {"known": "known issue · 已知问题 (kb)", "likely": "likely issue · 可能的问题 (kb)"}
 MAX_SECONDS = 10.0  # for all hints of a test run
 MAX_KEPT = 100  # answers that are remembered
 
@@ -61,7 +61,7 @@ class _Explainer:
             text = clip(report.longreprtext)
             found = hint(self._answer(_question(text)), text)
             if found:
-                report.sections.append((TITLE, found.text))
+                report.sections.append((TITLES[found.verdict], found.text))
         except Exception as error:
             from kb.hooks.guard import note
 
