@@ -1,4 +1,4 @@
-"""`kb scan`: lists the known issues in logs, or in one log while it is written."""
+"""`kb scan`: lists the issues in logs, known or likely, or in one log while it is written."""
 
 from __future__ import annotations
 
