@@ -195,16 +195,12 @@ class Evidence:
     """how much nearer a sentence is to what the issue is not to be confused with than to the issue"""
     information: float
     """ln(1 + the question's information); a word that no issue has is 1"""
-    error_lines: float
-    """how many error lines the question has, at most 5"""
     chinese: float
     """1 for a Chinese question, which shares more words by chance"""
     symptom_coverage: float
     """share of the question that stands in title, symptom or error lines"""
     front_coverage: float
     """share of its error lines (of a description: of all) that stands there or in the aliases"""
-    printed_coverage: float
-    """share of its error lines that stands in the issue's error lines"""
     title_coverage: float
     """share of the issue's title that the question says"""
     name_share: float

@@ -49,12 +49,12 @@ Vector = np.ndarray[Any, np.dtype[np.float64]]
 KINDS = {
     "lead": ("lead", "lead_over_rest", "described_lead"),
     "sentences": ("sentence_lead", "worst_sentence", "confusable_lead"),
-    "fields": ("symptom_coverage", "front_coverage", "printed_coverage", "title_coverage"),
+    "fields": ("symptom_coverage", "front_coverage", "title_coverage"),
     "names": ("name_share", "component_share"),
     "confusables": ("confusable_lead", "confusable_information"),
     "alignment": ("aligned_coverage", "alias_alignment"),
     "particulars": ("particulars_shared", "particulars_in_conflict"),
-    "question": ("information", "error_lines", "chinese"),
+    "question": ("information", "chinese"),
 }
 
 

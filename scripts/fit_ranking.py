@@ -4,8 +4,8 @@ questions that were held out. Whether the first hit is then believed: scripts/fi
     python scripts/fit_ranking.py [--articles DIR] [--questions FILE ...] [--misses] [--ablate] [--write]
 
 A question is a line as `kb eval` reads it. Cross-validated over issues: a question is judged by weights that were
-fitted without any question about its issue. Questions with error lines and descriptions are fitted apart, by a conditional
-logit (of a question's candidates, which one is the right one?) with L-BFGS-B (scipy), no weight below zero.
+fitted without any question about its issue. Questions with error lines and descriptions are fitted apart, by a
+conditional logit (of a question's candidates, which one is the right one?) with L-BFGS-B (scipy), no weight below zero.
 
 `--ablate` says what each feature earns: the same without it. `--write` puts the weights fitted on all questions into
 kb/search/weights.json, with what they were fitted on.

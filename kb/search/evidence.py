@@ -199,7 +199,6 @@ def _best_other(values: Sequence[float], i: int) -> float:
 def _of_question(question: Question) -> dict[str, float]:
     return {
         "information": float(np.log1p(question.information.sum())),
-        "error_lines": float(len(question.query.signatures)),
         "chinese": float(question.query.lang == "zh"),
     }
 
@@ -210,7 +209,7 @@ def _coverage(question: Question, subject: Subject) -> dict[str, float]:
     said, main = question.information, question.main_information
     total, main_total = float(said.sum()), float(main.sum())
     symptom = (where & (Field.TITLE | Field.SYMPTOM | Field.ERRORS)) > 0
-    front, printed = (where & FRONT) > 0, (where & Field.ERRORS) > 0
+    front = (where & FRONT) > 0
     somewhere = (where & (FRONT | Field.BODY)) > 0
     found = float(said[front].sum())
     named = int(question.is_name.sum())
@@ -219,7 +218,6 @@ def _coverage(question: Question, subject: Subject) -> dict[str, float]:
     return {
         "symptom_coverage": float(said[symptom].sum()) / (total + 1),
         "front_coverage": float(main[front].sum()) / (main_total + 0.5),
-        "printed_coverage": float(main[printed].sum()) / (main_total + 0.5),
         "title_coverage": float(titled[repeated].sum()) / (float(titled.sum()) + 0.5),
         "name_share": float(said[front & question.is_name].sum()) / found if found > 0 else 1.0,
         "component_share": float((somewhere & question.is_name).sum()) / named if named else 0.5,
