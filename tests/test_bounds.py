@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import CORPUS
 
 import kb
 from kb import KnowledgeBase, Scanner
 from kb.index.build import code
-from kb.records import SearchResult
-from kb.search import ranking
+from kb.records import Evidence, SearchResult
+from kb.search import searcher
+from kb.search.verdict import KNOWN_AT, LIKELY_AT, confidence, curve_for
 
 POP = "IndexError: pop from an empty deque"
 
@@ -30,13 +31,22 @@ def base(index: Path) -> Iterator[KnowledgeBase]:
 # --- search ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("confidence", "answered"), [(0.38, False), (0.399, False), (0.4, True), (0.42, True)])
-def test_it_answers_from_the_confidence_that_is_documented(
-    confidence: float, answered: bool, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("confidence", "said"),
+    [
+        (0.0, "unknown"),
+        (LIKELY_AT - 0.001, "unknown"),
+        (LIKELY_AT, "likely"),
+        (KNOWN_AT - 0.001, "likely"),
+        (KNOWN_AT, "known"),
+        (1.0, "known"),
+    ],
+)
+def test_what_is_said_from_which_confidence(
+    confidence: float, said: str, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = ranking.confidences
-    monkeypatch.setattr(ranking, "confidences", lambda *a, **k: 0 * plain(*a, **k) + confidence)
-    assert base.search(POP).answered is answered
+    monkeypatch.setattr(searcher, "confidence", lambda *arguments: confidence)
+    assert base.search(POP).verdict == said
 
 
 def test_how_many_hits_are_asked_for_changes_nothing_about_the_first(base: KnowledgeBase) -> None:
@@ -48,13 +58,14 @@ def test_how_many_hits_are_asked_for_changes_nothing_about_the_first(base: Knowl
                 assert (one.issue, round(one.confidence, 6)) == (many.issue, round(many.confidence, 6)), text
 
 
-@pytest.mark.parametrize(("pasted", "least", "most"), [(True, -0.3, 0.7), (False, 0.2, 1.5)])
+@pytest.mark.parametrize(("pasted", "least", "most"), [(True, -0.5, 2), (False, 0, 3)])
 def test_a_chinese_description_is_believed_a_little_less(pasted: bool, least: float, most: float) -> None:
-    """With the same features, in log odds: Chinese shares more words by chance. Of a pasted error hardly."""
-    table = {name: np.full(2, 0.5, np.float32) for name in ranking.NAMES}
-    fit, scores = ranking.fit_for(pasted=pasted), np.array([0.5, 0.2])
-    found = [ranking.confidences(table, scores, fit, chinese=flag)[0] for flag in (False, True)]
-    english, chinese = (float(np.log(p / (1 - p))) for p in found)
+    """With the same evidence, in log odds: Chinese shares more words by chance. Of a pasted error hardly."""
+    curve = curve_for(pasted=pasted)
+    same = Evidence(**dict(curve.center))
+    english, chinese = (
+        math.log(p / (1 - p)) for flag in (0.0, 1.0) for p in [confidence(replace(same, chinese=flag), curve)]
+    )
     assert least < english - chinese < most
 
 
@@ -122,7 +133,7 @@ class Oracle:
         self.texts.append(text)
         result = self._base.search(POP, 20)
         hits = [replace(hit, confidence=self._confidence, rank=1) for hit in result.hits if hit.issue == self._answer]
-        return replace(result, answered=bool(hits), hits=tuple(hits))
+        return replace(result, verdict="known" if hits else "unknown", hits=tuple(hits))
 
     def found(self, *lines: str) -> list[str]:
         report = Scanner(self).scan(["\n".join(lines).encode()])  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ from kb.evaluate import (
     summarise,
     wilson,
 )
-from kb.search import ranking
+from kb.search.verdict import KNOWN_AT
 
 POP = "IndexError: pop from an empty deque"
 DEQUE = "ms-swift-ovis2-grpo#2"
@@ -346,7 +346,7 @@ def test_a_base_is_measured(index: Path, file: Path) -> None:
     with KnowledgeBase.open(index) as base:
         found = evaluate(base, read_questions(file.read_bytes(), "q"), progress=lambda *step: moved.append(step))
         single = base.search(POP, 10)
-        assert (found.issues, found.snapshot, found.min_confidence) == (base.size, base.snapshot, ranking.ANSWER_AT)
+        assert (found.issues, found.snapshot, found.min_confidence) == (base.size, base.snapshot, KNOWN_AT)
     by_id = {one.question.id: one for one in found.judged}
     assert by_id["known"].found == tuple(hit.issue for hit in single.hits)
     assert by_id["known"].confidence == single.hits[0].confidence

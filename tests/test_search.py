@@ -19,7 +19,7 @@ from kb import KnowledgeBase, SearchResult
 from kb.base import MAX_K
 from kb.encoders import Encoder, open_encoder
 from kb.errors import IndexMissing, QueryError
-from kb.search import ranking
+from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, verdict
 
 CASES = Path(__file__).parent / "cases"
 CORPUS_SLUGS = {path.stem for path in CORPUS.glob("en/*.md")}
@@ -85,7 +85,7 @@ def answers(base: KnowledgeBase) -> dict[str, SearchResult]:
 def test_these_are_first_and_answered(name: str, answers: dict[str, SearchResult]) -> None:
     hit = answers[name].hits[0]
     assert hit.issue == BY_ID[name]["issue"]
-    assert hit.confidence >= ranking.ANSWER_AT
+    assert hit.confidence >= KNOWN_AT
     assert answers[name].answered
 
 
@@ -221,11 +221,18 @@ def _check_form(result: SearchResult) -> None:
     assert scores == sorted(scores, reverse=True)
     for hit in result.hits:
         assert hit.issue == hit.record.issue
-        assert 0 < hit.confidence < 1
+        assert 0 <= hit.confidence < 1
+        assert (hit.confidence == 0) == hit.ruled_out
         assert 0 <= hit.score <= 1
         for value in astuple(hit.features):
             assert 0 <= value <= 1.0001
-    assert result.answered == (bool(result.hits) and result.hits[0].confidence >= ranking.ANSWER_AT)
+        assert all(math.isfinite(value) for value in astuple(hit.evidence))
+    said = verdict(result.hits[0].confidence) if result.hits else "unknown"
+    assert result.verdict in {said, "unknown"}
+    assert result.verdict == said or (result.query.is_log and not result.query.failures)
+    assert result.answered == (result.verdict == "known")
+    likely = [hit.issue for hit in result.hits if hit.confidence >= LIKELY_AT][:MOST_LIKELY]
+    assert list(result.likely) == (likely if result.verdict == "likely" else [])
 
 
 def test_every_answer_has_the_form_it_promises(answers: dict[str, SearchResult]) -> None:
@@ -236,7 +243,7 @@ def test_every_answer_has_the_form_it_promises(answers: dict[str, SearchResult])
 
 def test_the_public_form_has_the_keys_of_the_contract(base: KnowledgeBase) -> None:
     answer = base.search("IndexError: pop from an empty deque").as_dict()
-    assert list(answer) == ["query", "lang", "answered", "took_ms", "snapshot", "results"]
+    assert list(answer) == ["query", "lang", "answered", "verdict", "likely", "took_ms", "snapshot", "results"]
     assert list(answer["results"][0]) == [
         "rank",
         "issue",
@@ -246,6 +253,8 @@ def test_the_public_form_has_the_keys_of_the_contract(base: KnowledgeBase) -> No
         "symptom",
         "cause",
         "fix",
+        "only_when",
+        "confusable",
         "errors",
         "versions",
         "tags",

@@ -869,7 +869,7 @@ def test_open_and_search_run_no_code_from_data(index: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-import kb.base, kb.index.faiss, faiss, json
+import kb.base, kb.encoders.static, kb.index.faiss, faiss, json
 from conftest import FakeEncoder
 import numpy.random
 FakeEncoder().encode(["warm"], kind="query")

@@ -28,6 +28,7 @@ from kb.index.build import build
 from kb.index.faiss import FaissStore
 from kb.index.header import Header, Vocabulary
 from kb.index.passages import View
+from kb.index.profile import Profile, unpack
 from kb.index.store import Store, Views, rank
 from kb.records import IssueRecord, Lang, Ranking, Source
 from kb.search.searcher import Searcher
@@ -68,6 +69,7 @@ def store_of(folder: Path, groups: Sequence[Sequence[Sequence[float]]], **more: 
             np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups]),
             np.array([kind_of(n) for group in groups for n in range(len(group))], np.int32),
         ),
+        profiles=[b"profile %d" % i for i in range(len(records))],
         surprisal=np.full(len(postings.terms), 20.0, np.float32),
         han={},
         articles=[],
@@ -357,18 +359,19 @@ def test_any_text_survives(tmp_path: Path) -> None:
     )
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]]] * 2, records=[one, record(1)])
     assert store.records([0, 1]) == [one, record(1)]
-    assert store.contents()[0] == [one, record(1)]
+    assert store.contents().records == [one, record(1)]
 
 
 def test_a_published_batch_is_what_the_next_build_starts_from(tmp_path: Path) -> None:
     bags: list[Bag] = [{"cuda": 2, "内存": 1}, {}, {"nccl": 7}]
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]], [], [[0, 1.0, 0, 0], [0, 0, 0, 0]]], bags=bags)
-    records, found, views, han = store.contents()
-    assert records == [record(i) for i in range(3)]
-    assert found == bags
-    assert views.vectors.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    assert views.rows.tolist() == [0, 2, 2]
-    assert han == {}
+    found = store.contents()
+    assert found.records == [record(i) for i in range(3)]
+    assert found.bags == bags
+    assert found.views.vectors.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
+    assert found.views.rows.tolist() == [0, 2, 2]
+    assert found.profiles == [b"profile 0", b"profile 1", b"profile 2"]
+    assert found.han == {}
 
 
 @pytest.mark.parametrize("views", [[[math.nan, 0, 0, 0]], [[math.inf, 0, 0, 0]]], ids=str)
@@ -385,7 +388,8 @@ class NaiveStore:
 
     def __init__(self, other: FaissStore) -> None:
         self.header: Header = other.header
-        self._records, self._bags, self._views, _ = other.contents()
+        found = other.contents()
+        self._records, self._bags, self._views, self._profiles = found.records, found.bags, found.views, found.profiles
 
     def dense(self, vector: Array, k: int, rows: Array | None = None) -> Ranking:
         best: dict[int, float] = {}
@@ -405,6 +409,9 @@ class NaiveStore:
     def weights(self, terms: Sequence[str], rows: Array) -> Array:
         columns = [[naive_bm25(self._bags, [term])[row] for row in rows.tolist()] for term in terms]
         return np.array(columns, np.float32).reshape(len(terms), len(rows)).T
+
+    def profiles(self, rows: Sequence[int]) -> list[Profile]:
+        return [unpack(self._profiles[row], "x") for row in rows]
 
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
         return [self._records[row] for row in rows]
@@ -430,7 +437,7 @@ def test_another_store_gives_the_same_answers(tmp_path: Path, write: Write) -> N
 
 def test_both_are_stores() -> None:
     members = [name for name in vars(Store) if not name.startswith("_")]
-    assert sorted(members) == ["dense", "header", "lexical", "records", "views", "weights"]
+    assert sorted(members) == ["dense", "header", "lexical", "profiles", "records", "views", "weights"]
     assert all(hasattr(kind, name) for kind in (FaissStore, NaiveStore) for name in members if name != "header")
 
 
@@ -586,14 +593,17 @@ def test_a_mapped_file_is_read_only(tmp_path: Path) -> None:
         arrays.open_arrays(tmp_path / "nowhere")
 
 
-def test_records_that_are_cut_short_under_a_reader(tmp_path: Path) -> None:
-    store = store_of(tmp_path, [[], [], []])
-    assert store.records([0]) == [record(0)]
-    (path,) = tmp_path.glob("records-*")
+@pytest.mark.parametrize("name", ["records", "profiles"])
+def test_a_file_that_is_cut_short_under_a_reader(name: str, tmp_path: Path, write: Write) -> None:
+    build(write({"en/a.md": article("boom", "crash", "hang")}), tmp_path / "index", encoder=FakeEncoder())
+    store = FaissStore(tmp_path / "index")
+    read = getattr(store, name)
+    assert len(read([0, 2])) == 2
+    (path,) = (tmp_path / "index").glob(f"{name}-*")
     with path.open("r+b") as file:
         file.truncate(10)
     with pytest.raises(IndexCorrupt, match="damaged"):
-        store.records([2])
+        read([2])
     store.close()
     with pytest.raises(IndexMissing, match="closed"):
-        store.records([0])
+        read([0])
