@@ -17,6 +17,7 @@ from enum import IntEnum, IntFlag
 import numpy as np
 
 from kb.arrays import Array, dump, load
+from kb.errors import IndexCorrupt
 from kb.index.passages import MAX_ALIASES, lexical_text, plain, without_code
 from kb.logs.codes import Codes, particulars
 from kb.logs.variables import mask
@@ -153,9 +154,35 @@ def pack(
 def unpack(data: bytes, path: str) -> Profile:
     """Raises IndexCorrupt, which names `path`."""
     found = load(data, path)
-    title, named = _lines(found.pop("title")), _lines(found.pop("particulars"))
-    pairs = (line.partition(" ") for line in named)
-    return Profile(title, particulars=frozenset((kind, name) for kind, _, name in pairs), **found)
+    try:
+        title, named = _lines(found.pop("title")), _lines(found.pop("particulars"))
+        pairs = (line.partition(" ") for line in named)
+        profile = Profile(title, particulars=frozenset((kind, name) for kind, _, name in pairs), **found)
+        agrees = _agrees(profile)
+    except (KeyError, TypeError, ValueError, IndexError):
+        agrees = False
+    if not agrees:
+        raise IndexCorrupt("this profile does not hold what it should", path=path, hint="`kb build` writes it anew")
+    return profile
+
+
+def _agrees(one: Profile) -> bool:
+    """Does what a search goes by stay inside of the arrays?"""
+    types = [array.dtype.str for array in (one.terms, one.fields, one.tokens, one.aliases, one.sentences, one.kinds)]
+    return (
+        types == ["<u4", "|u1", "<i4", "<i4", "<f2", "|u1"]
+        and one.terms.shape == one.fields.shape
+        and _starts(one.starts, len(one.tokens))
+        and _starts(one.alias_starts, len(one.aliases))
+        and bool(((one.aliases >= 0) & (one.aliases < len(one.starts) - 1)).all())
+        and one.sentences.ndim == 2
+        and one.kinds.shape == (len(one.sentences),)
+        and bool(np.isfinite(one.sentences).all())
+    )
+
+
+def _starts(starts: Array, end: int) -> bool:
+    return bool(starts[0] == 0 and starts[-1] == end and (np.diff(starts) >= 0).all())
 
 
 def _bytes(lines: Iterable[str]) -> Array:

@@ -75,7 +75,7 @@ class Searcher:
             known = ", ".join(manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
         hits = self._of_readings(query, k, rows, lang, min_confidence)
-        said = verdict(hits[0].confidence, min_confidence) if hits else "unknown"
+        said = verdict(hits[0].confidence, min_confidence) if hits and not hits[0].ruled_out else "unknown"
         if query.is_log and not query.failures:
             said = "unknown"  # what a healthy program prints is no evidence
         likely = [hit.issue for hit in hits if hit.confidence >= LIKELY_AT][:MOST_LIKELY] if said == "likely" else []
@@ -96,7 +96,7 @@ class Searcher:
         if not query.is_log:
             return whole
         lines = [self._hits(read(line), k, rows, lang or query.lang) for line in query.failures]
-        known = [hits for hits in lines if hits and hits[0].confidence >= known_at]
+        known = [hits for hits in lines if hits and hits[0].confidence >= known_at and not hits[0].ruled_out]
         return max(known, key=lambda hits: hits[0].evidence.information) if known else whole
 
     def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None) -> list[Hit]:
