@@ -253,7 +253,7 @@ def _sentences(question: Question, subject: Subject) -> tuple[float, float, floa
     nearest = _products(vectors, subject.told).max(axis=1)
     other = _products(vectors, subject.confusable).max(axis=1) if len(subject.confusable) else np.zeros(len(nearest))
     mean = float(nearest @ says) / float(says.sum())
-    return mean, float(nearest[says >= np.median(says)].min()), float((other - nearest).max())
+    return mean, float(nearest[says >= np.sort(says)[len(says) // 2]].min()), float((other - nearest).max())
 
 
 def _particulars(question: Question, subject: Subject) -> dict[str, float]:
