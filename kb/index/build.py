@@ -189,7 +189,8 @@ def _old_parts(index: Path, encoder: Encoder) -> _Old:
 
 def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progress | None) -> dict[str, _Part]:
     records = [record for article in fresh for record in article.records]
-    segmenter = Segmenter(dictionary_for(map(_text, records)))
+    # A text is split by the words of its own characters, so that it is split alike among whatever other texts.
+    segmenter = Segmenter(dictionary_for(f"{_text(record)}\n{clean(record.confusable)}" for record in records))
     texts = [views(record) for record in records]
     told = [profile_sentences(record) for record in records]
     # Many sentences are views, too: each distinct text is encoded once.

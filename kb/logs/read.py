@@ -25,11 +25,13 @@ __all__ = ["MAX_LINE_CHARS", "MAX_QUERY_CHARS", "MAX_SIGNATURES", "read"]
 MAX_QUERY_CHARS = 1 << 16
 MAX_LINE_CHARS = 2000
 MAX_MIDDLE_LINES = 100  # of those between the ends, the first ones and as many of the last
+MAX_FORMS = 4096  # of them that are remembered, so that each counts once
 MAX_SIGNATURES = 5
 FIRST_FAILURES, LAST_FAILURES = 6, 6  # of a log, each of which is searched for by itself
 LEAST_LOG_LINES = 5
 LEAST_PRINTED = 0.5  # of the lines of a log: a prefix, a frame, a progress bar
 
+_NO_DIGITS = str.maketrans("", "", "0123456789")
 _PRINTED = ("failure", "launcher", "warning", "traceback", "frame", "progress", "metrics")
 _ANSI = re.compile(
     r"\x1b\[[0-9;?]{0,20}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
@@ -132,13 +134,20 @@ def _shortened(text: str) -> str:
     half = MAX_QUERY_CHARS // 2
     lines: list[str] = []
     last: deque[str] = deque(maxlen=MAX_MIDDLE_LINES)
+    seen: set[str] = set()  # without their digits: a line that comes a thousand times crowds no other one out
     at = half
     while found := _MAY_NAME_A_FAILURE.search(text, at, len(text) - half):
         first = text.rfind("\n", max(0, found.start() - MAX_LINE_CHARS), found.start()) + 1
         at = text.find("\n", found.end(), found.end() + MAX_LINE_CHARS)
         at = at if at >= 0 else found.end() + MAX_LINE_CHARS
+        line = text[max(first, found.start() - MAX_LINE_CHARS) : at]
+        form = line.translate(_NO_DIGITS)
+        if form in seen:
+            continue
+        if len(seen) < MAX_FORMS:
+            seen.add(form)
         into = lines if len(lines) < MAX_MIDDLE_LINES else last
-        into.append(text[max(first, found.start() - MAX_LINE_CHARS) : at])
+        into.append(line)
     return "\n".join((text[:half], *lines, *last, text[-half:]))
 
 

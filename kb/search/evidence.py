@@ -93,7 +93,8 @@ class Question:
         distinct = list(dict.fromkeys(mask(clean(one))[:400] for one in found))[:_MOST_SENTENCES]
         distinct = distinct or [query.prose[:400]]
         table = term_table()
-        return self._encoder.encode(distinct, kind="query"), table.vectors(table.tokens(distinct))[1]
+        vectors = np.nan_to_num(self._encoder.encode(distinct, kind="query"), posinf=0, neginf=0)
+        return vectors, table.vectors(table.tokens(distinct))[1]
 
 
 @dataclass(eq=False, repr=False)
