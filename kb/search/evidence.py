@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -81,8 +80,7 @@ class Question:
     def aligned(self) -> tuple[Array, Array]:
         """(n, dim) the vectors of the most informative terms, and (n,) what each says."""
         top = np.argsort(-self.information, kind="stable")[:_MOST_TERMS]
-        table = term_table()
-        vectors, norms = table.vectors(table.tokens([self.terms[i] for i in top.tolist()]))
+        vectors, norms = _vectors([self.terms[i] for i in top.tolist()])
         return vectors, norms * self.shares[top]
 
     @cached_property
@@ -92,9 +90,8 @@ class Question:
         found = [*query.signatures[:_MOST_LINES], *sentences(query.prose[:_PROSE_CHARS], _MOST_SENTENCES)]
         distinct = list(dict.fromkeys(mask(clean(one))[:400] for one in found))[:_MOST_SENTENCES]
         distinct = distinct or [query.prose[:400]]
-        table = term_table()
         vectors = np.nan_to_num(self._encoder.encode(distinct, kind="query"), posinf=0, neginf=0)
-        return vectors, table.vectors(table.tokens(distinct))[1]
+        return vectors, _vectors(distinct)[1]
 
 
 @dataclass(eq=False, repr=False)
@@ -134,7 +131,7 @@ class Subject:
         table = term_table()
         vectors, rows, says, sizes, at = [], [], [], [], 0
         for one in profiles:
-            of, norms = table.vectors([one.tokens[first:last] for first, last in pairwise(one.starts.tolist())])
+            of, norms = table.vectors(one.tokens, one.starts)
             vectors.append(of)
             rows.append(one.aliases + at)
             says.append(norms[one.aliases])
@@ -265,6 +262,13 @@ def _particulars(question: Question, subject: Subject) -> dict[str, float]:
         "particulars_shared": min(len(agreeing), 3) / 3,
         "particulars_in_conflict": min(len((kinds & others) - agreeing), 3) / 3,
     }
+
+
+def _vectors(texts: Sequence[str]) -> tuple[Array, Array]:
+    table = term_table()
+    tokens = table.tokens(texts)
+    starts = np.cumsum([0, *map(len, tokens)])
+    return table.vectors(np.array([token for one in tokens for token in one], np.int32), starts)
 
 
 def _products(a: Array, b: Array) -> Array:
