@@ -16,7 +16,8 @@ otherwise both are left out. To abstain, kb goes by its confidence and each of t
 
 QUESTIONS are by default tests/cases/*.jsonl. The weights in kb/search/weights.json are fitted on questions among those;
 "kb, unseen" is cross-validated, each question judged by a fit that has not seen its issue. Below, questions in one
-language over articles in the other, and what each feature earns. `--write` puts the tables into docs/retrieval.md and
+language over articles in the other, what each feature earns, and how well kb knows what it does not know
+(scripts/fit_evidence.py). `--write` puts the tables into docs/retrieval.md and
 docs/retrieval.zh.md, and draws them beside.
 """
 
@@ -31,6 +32,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import fit_evidence
 import fit_ranking
 import numpy as np
 
@@ -71,6 +73,10 @@ TEXT = {
         "across": "Across languages: only the articles of one language are indexed",
         "parts": "What each feature earns, cross-validated: the same without it",
         "methods": "recall@1 of each method by language and kind",
+        "world": "In the wild, cross-validated: what is said, and how much of it is right",
+        "left out questions": "Development questions answered rightly, with their article in the base, while this "
+        "share of them is answered (wrongly, always) with the article left out:",
+        "evidence": "What each kind of evidence earns: the same without it",
         "kb": "kb: confidence against truth, and recall",
     },
     "zh": {
@@ -83,6 +89,10 @@ TEXT = {
         "across": "跨语言：只索引一种语言的文章",
         "parts": "各部分的作用（交叉验证）：去掉它之后",
         "methods": "各方法按语言和类型的 recall@1",
+        "world": "真实提问（交叉验证）：说了什么，其中有多少是对的",
+        "left out questions": "开发集提问：拿掉对应文章后误答（此时必错）的比例限定为下列数值时，"
+        "文章在库时答对的比例：",
+        "evidence": "各类证据的作用：去掉它之后",
         "kb": "kb：置信度与实际正确率，以及召回率",
     },
 }
@@ -103,6 +113,32 @@ WORDS: dict[str, dict[str, str]] = {  # of a table; what is not here is the same
         "dense half": "向量一半",
         "fusion of both": "两半按名次融合",
         "MiniLM as encoder": "MiniLM 作编码器",
+        "in the base": "库中有",
+        "known: right": "已知：对",
+        "known: partly": "已知：部分对",
+        "known: wrong": "已知：错",
+        "likely: right": "可能：对",
+        "likely: partly": "可能：部分对",
+        "likely: wrong": "可能：错",
+        "development": "开发集",
+        "development, left out": "开发集，拿掉文章",
+        "everyday": "日常失败（与机器学习无关）",
+        "known-en": "已收录问题的英文帖",
+        "known-en, left out": "已收录问题的英文帖，拿掉文章",
+        "known-zh": "已收录问题的中文帖",
+        "known-zh, left out": "已收录问题的中文帖，拿掉文章",
+        "threads-en": "随机抽取的英文帖",
+        "threads-en, left out": "随机抽取的英文帖，拿掉文章",
+        "threads-zh": "随机抽取的中文帖",
+        "threads-zh, left out": "随机抽取的中文帖，拿掉文章",
+        "lead": "领先",
+        "sentences": "逐句",
+        "fields": "字段",
+        "names": "项目名",
+        "confusables": "容易混淆",
+        "alignment": "词义对齐",
+        "particulars": "代码、显卡、库",
+        "question": "提问本身",
     },
 }
 
@@ -244,13 +280,45 @@ def compared(
 # --- what is printed ------------------------------------------------------------------------------------------------
 
 
-def unseen(questions: Sequence[Question], articles: Path) -> tuple[Row, dict[str, dict[str, float]]]:
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What fit_evidence measures, cross-validated."""
+
+    said: dict[str, list[int]]
+    """by file, as `fit_evidence.tally` counts"""
+    levels: dict[float, float]
+    earned: dict[str, dict[float, float]]
+    confidence: dict[tuple[str, str], float]
+    """of the first hit, by file and id of the question"""
+    firsts: list[tuple[float, float, float]]
+    """of each question asked of the whole base or from the world: confidence and truth of the first hit, and how much
+    the question counts where one in four is about an issue of the base"""
+
+
+def verified(files: Sequence[Path], articles: Path) -> Verified:
+    world = sorted((ROOT / "tests" / "cases" / "world").glob("*.jsonl"))
+    examples = fit_evidence.ask([*files, *world], articles)
+    found = fit_evidence.cross_validated(examples)
+    known = sum(one.known for one in examples)
+    share = {True: fit_evidence.ASKED_ABOUT / known, False: (1 - fit_evidence.ASKED_ABOUT) / (len(examples) - known)}
+    both = list(zip(examples, found, strict=True))
+    return Verified(
+        fit_evidence.by_file(examples, found),
+        fit_evidence.answered_rightly(examples, found),
+        fit_evidence.ablation(examples),
+        {(one.question.path, one.question.id): float(p[0]) for one, p in both if not one.left_out},
+        [(float(p[0]), float(one.right[0]), share[one.known]) for one, p in both],
+    )
+
+
+def unseen(questions: Sequence[Question], articles: Path, found: Verified) -> tuple[Row, dict[str, dict[str, float]]]:
     """kb by numbers that were fitted without a question's issue, and the figures without each part."""
     asked = fit_ranking.ask(list(questions), articles)
     judged, scores = [], []
-    for one, (order, p) in zip(asked, fit_ranking.cross_validated(asked), strict=True):
+    for one, order in zip(asked, fit_ranking.cross_validated(asked), strict=True):
         issues = [one.issues[n] for n in order.tolist()][:DEPTH]
         known = set(one.question.wanted) if one.known else set()
+        p = found.confidence.get((one.question.path, one.question.id), 0.0)
         judged.append(judge(one.question, issues, known, confidence=p, answered=False, took_ms=0.0))
         scores.append(p)
     return row("unseen", judged, scores), fit_ranking.ablation(asked, articles)
@@ -275,6 +343,7 @@ def report(
     rows: Sequence[Row],
     earned: dict[str, dict[str, float]],
     crossed: dict[str, Known],
+    found: Verified,
     lang: str,
     files: Sequence[str],
     *,
@@ -307,15 +376,56 @@ def report(
     heads = ["without", *next(iter(earned.values()))]
     cells = [[name, *(f"{value:.3f}" for value in figures.values())] for name, figures in earned.items()]
     parts.append(f"**{text['parts']}**\n\n" + table([heads, *cells], WORDS[lang]))
+    parts += in_the_world(found, lang)
     if drawn:
-        parts += [f"![{text[name]}](retrieval-{name}.svg)" for name in ("methods", "kb")]
+        parts += [f"![{text[name]}](retrieval-{name}.svg)" for name in ("world", "methods", "kb")]
     return "\n\n".join(parts)
+
+
+def in_the_world(found: Verified, lang: str) -> list[str]:
+    text = TEXT[lang]
+    heads = ["", "n", "in the base", *(f"{verdict}: {what}" for verdict, what in fit_evidence.SAID)]
+    cells = [[name, *map(str, counts)] for name, counts in found.said.items()]
+    levels = [f"{level:.0%}" for level in found.levels]
+    earned = [[name, *(f"{share:.3f}" for share in one.values())] for name, one in found.earned.items()]
+    return [
+        f"**{text['world']}**\n\n" + table([heads, *cells], WORDS[lang]),
+        text["left out questions"],
+        table([["", *levels], ["kb, unseen", *(f"{share:.3f}" for share in found.levels.values())]], WORDS[lang]),
+        f"**{text['evidence']}**\n\n" + table([["without", *levels], *earned], WORDS[lang]),
+    ]
 
 
 def table(lines: Sequence[Sequence[str]], words: dict[str, str]) -> str:
     """Markdown; the first line is the head."""
     ruled = [lines[0], ["---", *["---:"] * (len(lines[0]) - 1)], *lines[1:]]
     return "\n".join("| " + " | ".join(words.get(cell, cell) for cell in line) + " |" for line in ruled)
+
+
+def draw_world(found: Verified, path: Path) -> None:
+    """Confidence and truth, and precision over how much is answered, for both mixes of questions."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    rows = np.array(sorted(found.firsts, reverse=True))
+    mixes = {"one in four in the base": rows[:, 2], "all alike": np.full(len(rows), 1 / len(rows))}
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "kb", "font.size": 9}):
+        figure = Figure(figsize=(9, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        left.plot([0, 1], [0, 1], color="#999999", linestyle="--", linewidth=1)
+        for (name, weight), colour in zip(mixes.items(), ("#0072b2", "#e69f00"), strict=True):
+            bins = np.minimum((rows[:, 0] * 10).astype(int), 9)
+            there = [n for n in range(10) if (bins == n).any()]
+            means = [[np.average(rows[bins == n, c], weights=weight[bins == n]) for n in there] for c in (0, 1)]
+            left.plot(*means, "o-", color=colour, label=name, markersize=4)
+            said, truth = np.cumsum(weight), np.cumsum(weight * rows[:, 1])
+            right.plot(said / said[-1], truth / said, color=colour, label=name)
+        left.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence of the first hit", ylabel="share right")
+        right.set(
+            xlim=(0, 0.6), ylim=(0.3, 1.02), xlabel="share of questions answered", ylabel="share of answers right"
+        )
+        right.legend(frameon=False)
+        figure.savefig(path, metadata={"Date": None})
 
 
 def draw_methods(rows: Sequence[Row], path: Path) -> None:
@@ -371,23 +481,25 @@ def main() -> int:
         with KnowledgeBase.open(folder) as base:
             measured, rows = compared(base, questions, methods(base, args.articles, minilm))
     print("  cross-validated, and without each part ...", file=sys.stderr, flush=True)
-    own, earned = unseen([one.question for one in measured.judged], args.articles)
+    found = verified(args.questions, args.articles)
+    own, earned = unseen([one.question for one in measured.judged], args.articles, found)
     rows.insert(1, own)
     crossed = across([one.question for one in measured.judged], args.articles)
     files = [path.name for path in args.questions]
-    print(report(measured, rows, earned, crossed, "en", files, drawn=False))
+    print(report(measured, rows, earned, crossed, found, "en", files, drawn=False))
     if not args.write:
         return 0
     drawn = importlib.util.find_spec("matplotlib") is not None
     if drawn:
         from kb.evaluate.plot import draw
 
+        draw_world(found, DOCS["en"].parent / "retrieval-world.svg")
         draw_methods(rows, DOCS["en"].parent / "retrieval-methods.svg")
         draw(measured, DOCS["en"].parent / "retrieval-kb.svg")
     else:
         print('without pictures; they need: pip install "kb-issues[plot]"', file=sys.stderr)
     for lang, path in DOCS.items():
-        put(path, report(measured, rows, earned, crossed, lang, files, drawn=drawn))
+        put(path, report(measured, rows, earned, crossed, found, lang, files, drawn=drawn))
     return 0
 
 

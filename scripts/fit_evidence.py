@@ -201,50 +201,49 @@ def answered_rightly(examples: Sequence[Asked], confidences: Sequence[Vector]) -
     }
 
 
-def verdicts(examples: Sequence[Asked], confidences: Sequence[Vector]) -> str:
-    """A row of a table: of what is said to be known, how much is right, partly right, wrong; the same of the lists of
-    what is likely (right: one of the named issues is)."""
-    n = known = 0
-    tally = {(level, what): 0 for level in ("known", "likely") for what in ("right", "partly", "wrong")}
+SAID = [(verdict, what) for verdict in ("known", "likely") for what in ("right", "partly", "wrong")]
+
+
+def tally(examples: Sequence[Asked], confidences: Sequence[Vector]) -> list[int]:
+    """How many questions, how many with an issue in the base; of what is said to be known how much is right, right in
+    part, wrong; and the same of the lists of what is likely, which are right when one of their issues is."""
+    counts = dict.fromkeys(SAID, 0)
     for one, p in zip(examples, confidences, strict=True):
-        n += 1
-        known += one.known
-        if p[0] >= KNOWN_AT:
-            what = "right" if one.right[0] else "partly" if one.partly[0] else "wrong"
-            tally["known", what] += 1
-        elif p[0] >= LIKELY_AT:
-            named = p >= LIKELY_AT
+        named = p >= LIKELY_AT if p[0] < KNOWN_AT else np.arange(len(p)) == 0
+        if p[0] >= LIKELY_AT:
             what = "right" if (one.right * named).any() else "partly" if (one.partly * named).any() else "wrong"
-            tally["likely", what] += 1
-    counts = "".join(
-        f"{tally[level, what]:8}" for level in ("known", "likely") for what in ("right", "partly", "wrong")
-    )
-    return f"{n:6}{known:8}{counts}"
+            counts["known" if p[0] >= KNOWN_AT else "likely", what] += 1
+    return [len(examples), sum(one.known for one in examples), *(counts[one] for one in SAID)]
+
+
+def by_file(examples: Sequence[Asked], confidences: Sequence[Vector]) -> dict[str, list[int]]:
+    """The tally of the development questions, and of each file from the world."""
+    parts: dict[str, list[int]] = {}
+    for n, one in enumerate(examples):
+        name = "development" if in_development(one) else Path(one.question.path).stem
+        parts.setdefault(name + (", left out" if one.left_out else ""), []).append(n)
+    return {
+        name: tally([examples[n] for n in numbers], [confidences[n] for n in numbers])
+        for name, numbers in sorted(parts.items())
+    }
 
 
 def report(examples: Sequence[Asked], confidences: Sequence[Vector]) -> None:
-    levels = answered_rightly(examples, confidences)
-    print("answered rightly while wrong answers with the article left out are held to")
-    print("   ".join(f"{level:.0%}: {share:.3f}" for level, share in levels.items()))
-    print(
-        f"\n{'said':26}{'n':>6}{'in base':>8}"
-        + "".join(f"{w:>8}" for w in ("known", "partly", "wrong", "likely", "partly", "wrong"))
-    )
-    parts: dict[str, list[int]] = {}
-    for n, one in enumerate(examples):
-        name = Path(one.question.path).stem if not in_development(one) else "development"
-        parts.setdefault(name + (", left out" if one.left_out else ""), []).append(n)
-    for name, numbers in sorted(parts.items()):
-        print(f"{name:26}{verdicts([examples[n] for n in numbers], [confidences[n] for n in numbers])}")
+    heads = ["n", "in base", *(what if what != "right" else verdict for verdict, what in SAID)]
+    print(f"{'said':26}" + "".join(f"{head:>8}" for head in heads))
+    for name, counts in by_file(examples, confidences).items():
+        print(f"{name:26}" + "".join(f"{count:8}" for count in counts))
 
 
-def ablation(examples: Sequence[Asked]) -> None:
-    print(f"\n{'without':28}" + "".join(f"{level:>8.0%}" for level in LEVELS))
-    parts: dict[str, tuple[str, ...]] = {"nothing": (), **KINDS, **{f"  {name}": (name,) for name in NAMES}}
+def ablation(examples: Sequence[Asked]) -> dict[str, dict[float, float]]:
+    """What is left out -> `answered_rightly` without it, the mean of some ways to cut the folds."""
+    parts: dict[str, tuple[str, ...]] = {"nothing": (), **KINDS}
+    found = {}
     for name, out in parts.items():
         keep = np.array([float(one not in out) for one in NAMES])
         runs = [answered_rightly(examples, cross_validated(examples, seed, keep)) for seed in range(REPEATS)]
-        print(f"{name:28}" + "".join(f"{np.mean([run[level] for run in runs]):8.3f}" for level in LEVELS), flush=True)
+        found[name] = {level: float(np.mean([run[level] for run in runs])) for level in LEVELS}
+    return found
 
 
 def written(fitted: Fitted, examples: Sequence[Asked], files: Sequence[Path]) -> str:
@@ -296,8 +295,12 @@ def main() -> int:
     args = parser.parse_args()
     examples = ask(args.questions, args.articles)
     confidences = cross_validated(examples)
-    print(f"cross-validated over issues: {len(examples)} examples")
+    print(
+        f"cross-validated over issues, {len(examples)} questions; a list of likely issues is right when one of them is"
+    )
     report(examples, confidences)
+    print("\ndevelopment questions answered rightly while wrong answers with the article left out are held to")
+    print("   ".join(f"{level:.0%}: {share:.3f}" for level, share in answered_rightly(examples, confidences).items()))
     if args.misses:
         misses(examples, confidences)
     fitted = fit(examples)
@@ -305,11 +308,13 @@ def main() -> int:
         print("\nnot fitted on:")
         others = ask(args.judge, args.articles, leave_out=False)
         judged = [fitted.confidence(one) for one in others]
-        report(others, judged) if any(map(in_development, others)) else print(verdicts(others, judged))
+        report(others, judged)
         if args.misses:
             misses(others, judged)
     if args.ablate:
-        ablation(examples)
+        print(f"\n{'the same without':28}" + "".join(f"{level:>8.0%}" for level in LEVELS))
+        for name, levels in ablation(examples).items():
+            print(f"{name:28}" + "".join(f"{share:8.3f}" for share in levels.values()))
     if args.write:
         ranking.WEIGHTS.write_text(written(fitted, examples, args.questions), "utf-8")
         drift = max(

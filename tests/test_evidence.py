@@ -30,10 +30,10 @@ from kb.text import Segmenter, clean, dictionary_for, sentences, tokenise
 
 QUESTIONS = [
     "IndexError: pop from an empty deque",
-    "Why does training with DeepSpeed ZeRO-3 stop at the second step? It popped from an empty deque. Nothing else helps.",
+    "Why does training with DeepSpeed ZeRO-3 stop at the second step? It popped from an empty deque. Nothing helps.",
     "断点续训从第 0 步开始，日志里没有报错，学习率也重新预热了",
     "训练时 PyTorch 报 undefined symbol: ncclCommRegister 怎么办\nImportError: libtorch_cuda.so: undefined symbol",
-    "[rank3]: RuntimeError: Expected to mark a variable ready only once.\n[rank3]: Parameter at index 127 has been marked",
+    "[rank3]: RuntimeError: Expected to mark a variable ready only once.\n[rank3]: Parameter at index 127 was marked",
     "NVRM: Xid (PCI:0000:3b:00): 79, pid=77, GPU has fallen off the bus. RTX 4090, exit code 137",
     "vLLM: the soup is cold",
 ]
@@ -129,10 +129,10 @@ class Naive:
         says = [float(self.table.vectors(self.table.tokens([one]))[1][0]) for one in asked]
         near = [nearest(self._vector(one), Sentence.FRONT, 0) for one in asked]
         other = [nearest(self._vector(one), Sentence.CONFUSABLE, 0) for one in asked]
-        middle = sorted(says)[(len(says) - 1) // 2], sorted(says)[len(says) // 2]
+        half = sorted(says)[len(says) // 2]
         return {
             "mean": sum(n * s for n, s in zip(near, says, strict=True)) / sum(says),
-            "worst_sentence": min(n for n, s in zip(near, says, strict=True) if s >= sum(middle) / 2 - 1e-6),
+            "worst_sentence": min(n for n, s in zip(near, says, strict=True) if s >= half - 1e-6),
             "confusable_lead": max(o - n for o, n in zip(other, near, strict=True)),
         }
 
@@ -181,7 +181,7 @@ def test_what_is_only_said_of_other_issues_speaks_against_it(tmp_path: Path, wri
         "### Not to be confused with\n\n- The quagmire lantern of {1}.\n"
     )
     articles = write(
-        {"a.md": text.format("alpha", "beta"), "b.md": text.format("beta", "alpha").replace("quagmire", "")}
+        {"a.md": text.format("alpha", "beta"), "b.md": text.format("beta", "alpha").replace("quagmire ", "")}
     )
     KnowledgeBase.build(articles, tmp_path / "index", encoder=FakeEncoder())
     with KnowledgeBase.open(tmp_path / "index", encoder=FakeEncoder()) as opened:
@@ -246,8 +246,9 @@ def test_min_confidence(base: KnowledgeBase) -> None:
 
 
 HANGS = (
-    "# Notes\n\n## The watchdog ends a job that hangs at the start\n\n### Symptom\n\n```\nWatchdog caught collective operation"
-    " timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE) ran for 600 s\n```\n\n### Fix\n\n1. Wait.\n\n"
+    "# Notes\n\n## The watchdog ends a job that hangs at the start\n\n### Symptom\n\n```\n"
+    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE) ran for 600 s\n```\n\n"
+    "### Fix\n\n1. Wait.\n\n"
     "### Only when\n\n- `seqnum < 100`: it hangs at the start.\n"
 )
 LINE = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum={}, OpType=ALLREDUCE) ran for 600 s"

@@ -28,6 +28,7 @@ from kb.errors import IndexWriteFailed, QueryError
 
 if TYPE_CHECKING:
     from kb.evaluate import Evaluation, Judged, Question, Summary
+    from kb.evaluate.leave_out import LeftOut
     from kb.records import Lang
 
 __all__ = ["evaluate"]
@@ -92,6 +93,12 @@ def _drawable(context: click.Context, option: click.Parameter, path: Path | None
     help="Draw confidence against the share of right answers, and recall by kind; .svg or .png, needs kb-issues[plot].",
 )
 @click.option(
+    "--leave-out",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="ARTICLES",
+    help="Also ask each question of a base without its article, built from this folder: then every answer is wrong.",
+)
+@click.option(
     "--fail-under",
     multiple=True,
     metavar="METRIC=P",
@@ -106,6 +113,7 @@ def evaluate(
     min_confidence: float | None,
     misses: bool,
     plot: Path | None,
+    leave_out: Path | None,
     fail_under: dict[str, float],
     as_json: bool,
     index: Path | None,
@@ -115,6 +123,7 @@ def evaluate(
     \b
       kb eval questions.jsonl
       kb eval questions.jsonl --misses --plot figures.svg
+      kb eval questions.jsonl --leave-out articles
       kb eval questions.jsonl --json | jq '.all.known."recall@1"'
       kb eval questions.jsonl --fail-under recall@1=0.9 --fail-under abstention_rate=0.8
 
@@ -155,12 +164,15 @@ def evaluate(
         )
     with open_base(index) as base, Progress(is_terminal(sys.stderr)) as progress:
         found = measured(base, questions, lang=lang, min_confidence=min_confidence, progress=progress)
+    out = None if leave_out is None else _left_out(leave_out, questions, min_confidence)
     if plot is not None:
         _draw(found, plot)
     if as_json:
-        print_json(found.as_dict())
+        print_json(found.as_dict() | ({} if out is None else {"left_out": out.as_dict()}))
     else:
         _show(found, misses=misses)
+        if out is not None:
+            _show_left_out(out, misses=misses)
     sys.exit(_EXIT_BELOW if _below(found.all, fail_under) else 0)
 
 
@@ -184,6 +196,23 @@ def _draw(found: Evaluation, path: Path) -> None:
         draw(found, path)
     except OSError as error:
         raise IndexWriteFailed(f"the picture cannot be written ({error.strerror or error})", path=path) from None
+
+
+def _left_out(articles: Path, questions: Sequence[Question], min_confidence: float | None) -> LeftOut:
+    from kb.evaluate.leave_out import measure_left_out
+
+    with Progress(is_terminal(sys.stderr)) as progress:
+        return measure_left_out(articles, questions, min_confidence=min_confidence, progress=progress)
+
+
+def _show_left_out(out: LeftOut, *, misses: bool) -> None:
+    echo("\nQuestions asked without the article that answers them")
+    share = out.known / out.n if out.n else 0.0
+    echo(f"{out.n} questions: {out.known} answered ({share:.1%}; all wrong), {out.likely} with a list of likely issues")
+    if misses:
+        for question, issue, confidence in out.wrong:
+            text = " ".join(question.query.split())[:_MISS_CHARS]
+            echo(plain(f"  {question.id}  answered: {issue} {confidence:.2f}: {text}"))
 
 
 def _below(summary: Summary, limits: dict[str, float]) -> bool:

@@ -10,21 +10,65 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kb.base import KnowledgeBase
 from kb.evaluate.questions import Question
 from kb.records import SearchResult
+from kb.search.verdict import KNOWN_AT
 
 if TYPE_CHECKING:
     from kb.index.build import Progress
 
-__all__ = ["left_out"]
+__all__ = ["LeftOut", "left_out", "measure_left_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Questions asked of a base without the article that answers them."""
+
+    n: int
+    known: int
+    """answered all the same: all of these answers are wrong"""
+    likely: int
+    """given a list of likely issues: all of them are others"""
+    wrong: tuple[tuple[Question, str, float], ...]
+    """the questions that were answered, with the issue and the confidence, the surest first"""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The public JSON form (`kb eval --leave-out --json`)."""
+        wrong = [{"id": one.id, "found": issue, "confidence": p, "query": one.query} for one, issue, p in self.wrong]
+        return {"questions": self.n, "known": self.known, "likely": self.likely, "wrong": wrong}
+
+
+def measure_left_out(
+    articles: Path,
+    questions: Sequence[Question],
+    *,
+    min_confidence: float | None = None,
+    progress: Progress | None = None,
+) -> LeftOut:
+    """`min_confidence` replaces the base's own threshold. Questions without an answer below `articles` do not count."""
+    known_at = KNOWN_AT if min_confidence is None else min_confidence
+    verdicts = {"known": 0, "likely": 0, "unknown": 0}
+    wrong = []
+    for question, result in left_out(articles, questions, min_confidence=known_at, progress=progress):
+        verdicts[result.verdict] += 1
+        if result.answered:
+            wrong.append((question, result.hits[0].issue, result.hits[0].confidence))
+    wrong.sort(key=lambda one: -one[2])
+    return LeftOut(sum(verdicts.values()), verdicts["known"], verdicts["likely"], tuple(wrong))
 
 
 def left_out(
-    articles: Path, questions: Sequence[Question], *, k: int = 3, progress: Progress | None = None
+    articles: Path,
+    questions: Sequence[Question],
+    *,
+    k: int = 3,
+    min_confidence: float = KNOWN_AT,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[Question, SearchResult]]:
     """Each question whose issue is in an article below `articles`, with the answer of a base that lacks all articles
     with a right issue. Takes about half a second an article; the order is that of the articles."""
@@ -49,7 +93,7 @@ def left_out(
             KnowledgeBase.build(copy, index, keep_going=True)
             with KnowledgeBase.open(index) as base:
                 for question in group:
-                    yield question, base.search(question.query, k)
+                    yield question, base.search(question.query, k, min_confidence=min_confidence)
             for number, path in enumerate(out):
                 (aside / str(number)).rename(copy / path)
             if progress is not None:

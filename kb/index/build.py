@@ -28,15 +28,15 @@ from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
 from kb.index import faiss as store_faiss
 from kb.index import snapshot
 from kb.index.batch import Batch
-from kb.index.bm25 import Bag, bag, postings_of
+from kb.index.bm25 import Bag, postings_of
 from kb.index.encoded import identity
 from kb.index.locate import READS_ARTICLES
 from kb.index.passages import lexical_text, views
-from kb.index.profile import FRONT, Sentence, pack, profile_sentences, profile_terms
+from kb.index.profile import Sentence, Terms, pack, profile_sentences, terms_of
 from kb.index.store import Views
 from kb.records import Article, IssueRecord
 from kb.scraped import parse
-from kb.text import Segmenter, clean, dictionary_for, tokenise
+from kb.text import Segmenter, clean, dictionary_for
 
 __all__ = ["BuildFailed", "BuildReport", "Progress", "build", "code"]
 
@@ -206,14 +206,15 @@ def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progres
     vectors = np.concatenate(chunks) if chunks else np.zeros((0, encoder.dim), np.float32)
     if not np.isfinite(vectors).all():
         raise KbError(f"the encoder {encoder.name} made vectors that are no numbers", hint="choose another --encoder")
-    packed = _profiles(records, told, [vectors[[number[text] for _, text in group]] for group in told], segmenter)
+    terms = [terms_of(record, segmenter) for record in records]
+    packed = _profiles(records, terms, told, [vectors[[number[text] for _, text in group]] for group in told])
     parts: dict[str, _Part] = {}
     row = 0
     for article in fresh:
         rows = slice(row, row + len(article.records))
         parts[article.path] = _Part(
             article.records,
-            [bag(tokenise(_text(record), segmenter)) for record in article.records],
+            [dict(one.counts) for one in terms[rows]],
             [
                 (vectors[[number[text] for _, text in group]], np.array([kind for kind, _ in group], np.int32))
                 for group in texts[rows]
@@ -226,17 +227,16 @@ def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progres
 
 def _profiles(
     records: Sequence[IssueRecord],
+    terms: Sequence[Terms],
     told: Sequence[Sequence[tuple[Sentence, str]]],
     vectors: Sequence[Array],
-    segmenter: Segmenter,
 ) -> list[bytes]:
-    """The profile of each record; `told` are its sentences, `vectors` theirs."""
-    terms = [profile_terms(record, segmenter) for record in records]
-    distinct = list({term for fields, _ in terms for term, field in fields.items() if field & FRONT})
+    """The profile of each record: of its terms, and of its sentences and their vectors."""
+    distinct = list({term for one in terms for term in one.front})
     tokens = dict(zip(distinct, term_table().tokens(distinct), strict=True))
     return [
-        pack(record, *found, tokens, of, [kind for kind, _ in sentences], segmenter)
-        for record, found, sentences, of in zip(records, terms, told, vectors, strict=True)
+        pack(record, one, tokens, of, [kind for kind, _ in sentences])
+        for record, one, sentences, of in zip(records, terms, told, vectors, strict=True)
     ]
 
 

@@ -10,6 +10,7 @@ articles over as they are, and a search reads only those of the few issues that 
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
@@ -24,7 +25,18 @@ from kb.logs.variables import mask
 from kb.records import IssueRecord
 from kb.text import Segmenter, clean, sentences, tokenise
 
-__all__ = ["FRONT", "Field", "Profile", "Sentence", "digests", "pack", "profile_sentences", "profile_terms", "unpack"]
+__all__ = [
+    "FRONT",
+    "Field",
+    "Profile",
+    "Sentence",
+    "Terms",
+    "digests",
+    "pack",
+    "profile_sentences",
+    "terms_of",
+    "unpack",
+]
 
 MAX_ERRORS, MAX_SYMPTOM, MAX_ALIAS, MAX_CONFUSABLE = 20, 24, 4, 20  # sentences of each kind that are kept
 
@@ -98,9 +110,25 @@ def profile_sentences(record: IssueRecord) -> list[tuple[Sentence, str]]:
     return [*((Sentence.FRONT, one) for one in front), *((Sentence.CONFUSABLE, one) for one in confusable)]
 
 
-def profile_terms(record: IssueRecord, segmenter: Segmenter) -> tuple[dict[str, int], list[list[str]]]:
-    """Each term of the record with its fields, ordered by digest; and the terms of each alias."""
+@dataclass(eq=False, repr=False)
+class Terms:
+    """The terms of one record, on the way into its profile and into the inverted index."""
 
+    counts: Counter[str]
+    """how often each occurs; those of "Not to be confused with" do not count"""
+    title: list[str]
+    aliases: list[list[str]]
+    fields: dict[str, int]
+    """term -> the fields it stands in, ordered by digest"""
+
+    @property
+    def front(self) -> list[str]:
+        """Those that a person meets and that are no numbers."""
+        front, number = int(FRONT), int(Field.NUMBER)
+        return [term for term, field in self.fields.items() if field & front and not field & number]
+
+
+def terms_of(record: IssueRecord, segmenter: Segmenter) -> Terms:
     def terms(*texts: str | None) -> list[str]:
         return tokenise(clean("\n".join(text for text in texts if text)), segmenter)
 
@@ -113,38 +141,37 @@ def profile_terms(record: IssueRecord, segmenter: Segmenter) -> tuple[dict[str, 
         Field.BODY: terms(record.project, *record.tags, record.cause, record.fix),
         Field.CONFUSABLE: terms(record.confusable),
     }
+    counts: Counter[str] = Counter()
     fields: dict[str, int] = {}
     for field, found in parts.items():
-        for term in found:
-            fields[term] = fields.get(term, Field.NUMBER if term.isdigit() else 0) | field
-    order = np.argsort(digests(fields), kind="stable")
-    names = list(fields)
-    return {names[i]: fields[names[i]] for i in order.tolist()}, aliases
+        bit = int(field)  # a flag's own operators take ten times as long
+        if field is not Field.CONFUSABLE:
+            counts.update(found)
+        for term in set(found):
+            fields[term] = fields.get(term, 0) | bit
+    for term in filter(str.isdigit, fields):
+        fields[term] |= int(Field.NUMBER)
+    names = sorted(fields)
+    names = [names[i] for i in np.argsort(digests(names), kind="stable").tolist()]
+    return Terms(counts, parts[Field.TITLE], aliases, {name: fields[name] for name in names})
 
 
 def pack(
-    record: IssueRecord,
-    fields: dict[str, int],
-    aliases: Sequence[Sequence[str]],
-    tokens: dict[str, list[int]],
-    vectors: Array,
-    kinds: Sequence[Sentence],
-    segmenter: Segmenter,
+    record: IssueRecord, terms: Terms, tokens: dict[str, list[int]], vectors: Array, kinds: Sequence[Sentence]
 ) -> bytes:
-    """The profile as bytes. `fields`, `aliases`: see `profile_terms`; `tokens`: of each front term; `vectors` and
-    `kinds`: of the sentences."""
-    front = {term: i for i, term in enumerate(t for t, f in fields.items() if f & FRONT and not f & Field.NUMBER)}
-    of_aliases = [[front[term] for term in dict.fromkeys(alias) if term in front] for alias in aliases]
+    """The profile as bytes. `tokens`: of each front term in the shipped table; `vectors`, `kinds`: of the sentences."""
+    front = {term: i for i, term in enumerate(terms.front)}
+    aliases = [[front[term] for term in dict.fromkeys(alias) if term in front] for alias in terms.aliases]
     return dump(
         {
-            "title": _bytes(dict.fromkeys(tokenise(clean(record.title), segmenter))),
+            "title": _bytes(dict.fromkeys(terms.title)),
             "particulars": _bytes(" ".join(pair) for pair in sorted(particulars(lexical_text(record)))),
-            "terms": digests(fields),
-            "fields": np.fromiter(fields.values(), np.uint8, len(fields)),
+            "terms": digests(terms.fields),
+            "fields": np.fromiter(terms.fields.values(), np.uint8, len(terms.fields)),
             "tokens": np.array([token for term in front for token in tokens[term]], np.int32),
             "starts": np.cumsum([0, *(len(tokens[term]) for term in front)], dtype=np.int32),
-            "aliases": np.array([i for alias in of_aliases for i in alias], np.int32),
-            "alias_starts": np.cumsum([0, *map(len, of_aliases)], dtype=np.int32),
+            "aliases": np.array([i for alias in aliases for i in alias], np.int32),
+            "alias_starts": np.cumsum([0, *map(len, aliases)], dtype=np.int32),
             "sentences": vectors.astype(np.float16),
             "kinds": np.array(kinds, np.uint8),
         }

@@ -17,8 +17,6 @@ from kb.encoders import Encoder
 from kb.index.passages import View
 from kb.index.store import Store, Views
 from kb.logs.codes import Codes, codes, contradicts
-from kb.logs.conditions import evaluate
-from kb.logs.quantities import quantities
 from kb.logs.variables import mask
 from kb.records import Query
 from kb.search import ranking
@@ -155,16 +153,23 @@ def _compare_errors(
     codes_asked = codes_of(query)
     order = np.argsort(-ranking.scores(table, ranking.fit_for(pasted=bool(query.signatures))), kind="stable")
     ruled_out = np.zeros(len(rows), bool)
-    printed_numbers = quantities(query.text)
     promising = {*order[:_COMPARED].tolist(), *order[inside[order]][:_COMPARED].tolist()}
     for i in sorted(promising):
         printed = printed_by(int(rows[i]))
         table["bigram_overlap"][i] = ranking.bigram_overlap(lines, printed.terms)
-        ruled_out[i] = evaluate(printed.conditions, printed_numbers) is False
+        ruled_out[i] = bool(printed.conditions) and _excluded(query.text, printed.conditions)
         if ruled_out[i] or contradicts(codes_asked, printed.codes):
             for column in table.values():
                 column[i] *= _CONTRADICTED
     return ruled_out
+
+
+def _excluded(text: str, conditions: Sequence[str]) -> bool:
+    """Does a number that the text prints fail one of the conditions?"""
+    from kb.logs.conditions import evaluate  # few issues have conditions: a start need not compile these patterns
+    from kb.logs.quantities import quantities
+
+    return evaluate(conditions, quantities(text)) is False
 
 
 def codes_of(query: Query) -> Codes:
