@@ -94,8 +94,7 @@ class Naive:
             return tokenise(clean(text), Segmenter(dictionary_for([clean(text)])))
 
         def vector(term: str) -> tuple[Any, float]:
-            vectors, norms = self.table.vectors(self.table.tokens([term]))
-            return vectors[0], float(norms[0])
+            return self.encoder.encode([term], kind="query")[0], self._norm(term)
 
         ours = [(*vector(term), share) for term, share in self.shares.items()]
         assert len(ours) <= 48  # else only the most informative are compared
@@ -126,7 +125,7 @@ class Naive:
         def nearest(one: Any, wanted: Sentence, otherwise: float) -> float:
             return max((float(one @ vector) for kind, vector in told if kind == wanted), default=otherwise)
 
-        says = [float(self.table.vectors(self.table.tokens([one]))[1][0]) for one in asked]
+        says = [self._norm(one) for one in asked]
         near = [nearest(self._vector(one), Sentence.FRONT, 0) for one in asked]
         other = [nearest(self._vector(one), Sentence.CONFUSABLE, 0) for one in asked]
         half = sorted(says)[len(says) // 2]
@@ -135,6 +134,10 @@ class Naive:
             "worst_sentence": min(n for n, s in zip(near, says, strict=True) if s >= half - 1e-6),
             "confusable_lead": max(o - n for o, n in zip(other, near, strict=True)),
         }
+
+    def _norm(self, text: str) -> float:
+        (ids,) = self.table.tokens([text])
+        return float(np.linalg.norm(self.table._table[ids].astype(np.float64).sum(axis=0)))
 
     def _vector(self, text: str) -> Any:
         return self.encoder.encode([text], kind="query")[0]

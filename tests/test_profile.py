@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from kb.index.profile import (
     digests,
     pack,
     profile_sentences,
-    profile_terms,
+    terms_of,
     unpack,
 )
 from kb.records import IssueRecord, Source
@@ -75,12 +76,11 @@ records = st.builds(
 
 
 def profile_of(record: IssueRecord, encoder: FakeEncoder) -> tuple[bytes, Profile]:
-    fields, aliases = profile_terms(record, SEGMENTER)
-    front = [term for term, field in fields.items() if field & FRONT]
-    tokens = dict(zip(front, term_table().tokens(front), strict=True))
+    terms = terms_of(record, SEGMENTER)
+    tokens = dict(zip(terms.front, term_table().tokens(terms.front), strict=True))
     told = profile_sentences(record)
     vectors = encoder.encode([one for _, one in told], kind="passage")
-    data = pack(record, fields, aliases, tokens, vectors, [kind for kind, _ in told], SEGMENTER)
+    data = pack(record, terms, tokens, vectors, [kind for kind, _ in told])
     return data, unpack(data, "profile 0")
 
 
@@ -115,10 +115,12 @@ def test_digests_are_checksums(terms: list[str]) -> None:
 @given(records)
 def test_the_fields_of_a_term_are_a_set_computation(record: IssueRecord) -> None:
     naive = naive_fields(record)
-    fields, aliases = profile_terms(record, SEGMENTER)
-    assert {term: {one for one in Field if field & one} for term, field in fields.items()} == naive
-    assert aliases == [tokenise(clean(alias), SEGMENTER) for alias in record.aliases]
-    assert (np.diff(digests(fields).astype(np.int64)) > 0).all()
+    found = terms_of(record, SEGMENTER)
+    assert {term: {one for one in Field if field & one} for term, field in found.fields.items()} == naive
+    assert found.counts == Counter(tokenise(clean(lexical_text(record)), SEGMENTER))
+    assert found.front == [t for t in found.fields if naive[t] & {*Field(FRONT)} and Field.NUMBER not in naive[t]]
+    assert found.aliases == [tokenise(clean(alias), SEGMENTER) for alias in record.aliases]
+    assert (np.diff(digests(found.fields).astype(np.int64)) > 0).all()
 
 
 @settings(max_examples=examples(100))
@@ -187,7 +189,7 @@ def test_every_profile_of_a_base(index: Path) -> None:
     segmenter = Segmenter(dictionary_for(lines))
     for record, data in zip(found.records, found.profiles, strict=True):
         one = unpack(data, record.id)
-        fields, _ = profile_terms(record, segmenter)
+        fields = terms_of(record, segmenter).fields
         assert one.terms.tolist() == digests(fields).tolist(), record.id
         assert one.fields.tolist() == [*fields.values()], record.id
     store.close()
