@@ -51,7 +51,7 @@ min_confidence_option: Option = click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
     metavar="P",
-    help="The confidence from which an issue counts as known. Default: 0.6. With a higher one kb answers less often "
+    help="The confidence from which an issue counts as known. Default: 0.5. With a higher one kb answers less often "
     "and is wrong less often.",
 )
 lang_option: Option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Show the issues in this language.")

@@ -82,9 +82,10 @@ class StaticEncoder:
         text i has those from `starts[i]` to `starts[i + 1]`. (len(starts) - 1, dim) float32, rows of norm 1 or 0, and
         the norm of each before that: it says how much a text says, because common tokens have short vectors."""
         vectors = np.zeros((len(starts) - 1, self.dim), np.float32)
-        some = np.flatnonzero(np.diff(starts))
-        if len(some):
-            vectors[some] = np.add.reduceat(self._table[tokens].astype(np.float32), starts[some])
+        sizes = np.diff(starts)
+        for place in range(int(sizes.max(initial=0))):  # the first token of every text, then the second, ...
+            there = np.flatnonzero(sizes > place)
+            vectors[there] += self._table[tokens[starts[there] + place]]
         return _normalised(vectors)
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:

@@ -14,21 +14,35 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["Codes", "capabilities", "codes", "contradicts", "has_code_words", "particulars"]
+
+
+class _Lazy:
+    """A pattern that is compiled when it is first needed: most texts have no codes, and a start would wait for it."""
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self._source = pattern, flags
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(*self._source)
+        for method in ("search", "match", "fullmatch", "findall", "finditer"):
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
+
 
 Codes = frozenset[tuple[str, str]]
 """("exit", signal number), ("exit", "code") for an ordinary exit code, ("xid", number), ("cann", "507048" or "EI0002"),
 ("ib", status), ("cuda", error number), ("http", status), ("sm", major compute capability, 10 for all of Blackwell)"""
 
-_EXIT = re.compile(
+_EXIT = _Lazy(
     r"(?:return code|exit(?:s|ed)?(?: with)?(?: (?:return|exit))? ?(?:code|status)|exitcode)[^\w\n-]{0,6}(-?\d{1,3})\b",
     re.IGNORECASE,
 )
-_SIGNAL_NUMBER = re.compile(r"(?<!closing )\bsignal[: ]{1,2}(\d{1,2})\b", re.IGNORECASE)
-_SIGNAL_NAME = re.compile(r"(?<!closing signal )\bSIG(HUP|INT|QUIT|ILL|TRAP|ABRT|BUS|FPE|KILL|SEGV|PIPE|TERM)\b")
-_SIGNAL_WORDS = re.compile(
+_SIGNAL_NUMBER = _Lazy(r"(?<!closing )\bsignal[: ]{1,2}(\d{1,2})\b", re.IGNORECASE)
+_SIGNAL_NAME = _Lazy(r"(?<!closing signal )\bSIG(HUP|INT|QUIT|ILL|TRAP|ABRT|BUS|FPE|KILL|SEGV|PIPE|TERM)\b")
+_SIGNAL_WORDS = _Lazy(
     r"(?:signal: |^|: )(Killed|Segmentation fault|Bus error|Aborted|Floating point exception|Illegal instruction|"
     r"Terminated)(?:\.|$| \(core dumped\))",
     re.MULTILINE,
@@ -39,57 +53,57 @@ _SIGNALS = {
     "Aborted": "6", "Floating point exception": "8", "Illegal instruction": "4", "Terminated": "15",
 }  # fmt: skip
 
-_XID = re.compile(r"\bXid(?: \(PCI:[0-9a-fA-F:.]{1,20}\))?:? (\d{1,3})\b")
+_XID = _Lazy(r"\bXid(?: \(PCI:[0-9a-fA-F:.]{1,20}\))?:? (\d{1,3})\b")
 
 # CANN's runtime (107xxx parameters, 207xxx resources, 507xxx the device) and its operators (161xxx, 561xxx).
-_CANN = re.compile(r"(?<![\d.,])([1-5](?:07|61)\d{3})(?![\d%]|[.,]\d)")
-_CANN_BEFORE = re.compile(
+_CANN = _Lazy(r"(?<![\d.,])([1-5](?:07|61)\d{3})(?![\d%]|[.,]\d)")
+_CANN_BEFORE = _Lazy(
     r"(?:error|err|result|code|\bret|\breturn|错误|报错|返回值?)[ _]?(?:code|码)?(?: ?(?:is|was|是|为))?[^\w\n]{0,4}\Z",
     re.IGNORECASE,
 )
-_CANN_AFTER = re.compile(r" ?(?:报错|错误|error\b)")
+_CANN_AFTER = _Lazy(r" ?(?:报错|错误|error\b)")
 # The codes of CANN's modules stand alone. The second pattern finds what may be one with other digits.
-_CANN_MODULE = re.compile(r"(?<![#\w])E(?:[A-Z]\d{4}|\d{5})\b")
-_LIKE_CANN_MODULE = re.compile(r"(?<![#\w])E[A-Z]?\d{0,5}\b")
+_CANN_MODULE = _Lazy(r"(?<![#\w])E(?:[A-Z]\d{4}|\d{5})\b")
+_LIKE_CANN_MODULE = _Lazy(r"(?<![#\w])E[A-Z]?\d{0,5}\b")
 
-_IB = re.compile(
+_IB = _Lazy(
     r"(?:completion[^\n]{0,100}? with (?:error |status=(?:\w{1,40}\()?)|NET/IB error )(\d{1,3})\b", re.IGNORECASE
 )
 
-_CUDA = re.compile(
+_CUDA = _Lazy(
     r"\bcuda(?:(?: driver| runtime)? (?:error|failure)|_?error(?:_?[a-z_]{2,40})?)(?: code| number)?"
     r"[ :=#(]{1,3}(?:code |error )?(\d{1,4})\b(?!\.\d)",
     re.IGNORECASE,
 )
 # How PyTorch prints them: `Unexpected error from cudaGetDeviceCount(). ... Error 802: system not yet initialized`
-_CUDA_BARE = re.compile(r"\bError (\d{3}): [a-z]")
+_CUDA_BARE = _Lazy(r"\bError (\d{3}): [a-z]")
 # Until CUDA 10.0 the runtime had other numbers for these. One failure, one code.
 _CUDA_OLD = {
     "4": "719", "8": "98", "10": "101", "11": "1", "30": "999", "38": "100", "39": "214", "48": "209", "59": "710",
     "74": "716", "77": "700",
 }  # fmt: skip
 
-_HTTP = re.compile(r"(?<![\d.,])([45]\d\d)(?![\d%]|[.,]\d)")
-_HTTP_BEFORE = re.compile(
+_HTTP = _Lazy(r"(?<![\d.,])([45]\d\d)(?![\d%]|[.,]\d)")
+_HTTP_BEFORE = _Lazy(
     r"(?:\bhttps?(?:/[\d.]{1,3})?(?:[ _]?(?:status|response))?(?:[ _]?error)?(?:[ _]?code)?|statuserror|状态码"
     r"|(?<!exit )status(?:[ _]?code)?(?: is| was| of)?|error(?: code)?:)[^\w\n]{1,4}\Z",
     re.IGNORECASE,
 )
-_HTTP_AFTER = re.compile(
+_HTTP_AFTER = _Lazy(
     r" (?:Client|Server) Error\b|:? (?:Bad Request|Unauthorized|Forbidden|Not Found|Unprocessable|Too Many Requests|"
     r"Internal Server|Bad Gateway|Service (?:Temporarily )?Unavailable|Gateway Time)"
 )
 
 # A list of several is what a program was built for; one alone is what a card is.
-_SM = re.compile(r"(?:(?<![=\w])sm_\d{2,3}[a-f]?\b[ ,;/]{0,2}){1,40}", re.IGNORECASE)
-_SM_NUMBER = re.compile(r"sm_(\d{1,2})(\d)[a-f]?[ ,;/]{0,2}", re.IGNORECASE)
+_SM = _Lazy(r"(?:(?<![=\w])sm_\d{2,3}[a-f]?\b[ ,;/]{0,2}){1,40}", re.IGNORECASE)
+_SM_NUMBER = _Lazy(r"sm_(\d{1,2})(\d)[a-f]?[ ,;/]{0,2}", re.IGNORECASE)
 _BLACKWELL = (10, 11, 12)  # the major numbers of one generation
 
-_GPU = re.compile(
+_GPU = _Lazy(
     r"(?<![A-Za-z0-9.])((?:[2345]0[5-9]0(?: ?T[Ii])?|[VAHBTL](?:4|10|16|20|30|40S?|100|200|800)|P40|P100|910[A-C]|310P|"
     r"MI\d{2,3}[XA]?|A6000|GB200))(?![A-Za-z0-9])"
 )
-_LIBRARY = re.compile(r"\b(lib[\w+-]{2,40})\.so\b")
+_LIBRARY = _Lazy(r"\b(lib[\w+-]{2,40})\.so\b")
 
 _CONTEXT_CHARS = 32  # in front of a number
 _WITH_ANY_FAILURE = frozenset(
@@ -102,7 +116,7 @@ def codes(text: str) -> Codes:
 
     Exit codes above 128 (a shell's) and below 0 (Python's) count as the signal they stand for."""
     lower = text.lower()
-    found = {("cann", code) for code in _CANN_MODULE.findall(text)}
+    found = {("cann", code) for code in _CANN_MODULE.findall(text)} if _has_digit(text) else set()
     for kind in _KINDS:
         if any(word in lower for word in kind.words):
             found.update((kind.name, code) for code in kind.find(text))
@@ -112,8 +126,13 @@ def codes(text: str) -> Codes:
 def particulars(text: str) -> Codes:
     """The codes, and what else is particular to a failure without being a contradiction: GPU products and shared
     libraries. A text about an RTX 4090 may well be about a failure of every card."""
-    found = {("gpu", name.upper().replace(" ", "")) for name in _GPU.findall(text)}
-    return codes(text) | found | {("library", name) for name in _LIBRARY.findall(text)}
+    found = {("gpu", name.upper().replace(" ", "")) for name in _GPU.findall(text)} if _has_digit(text) else set()
+    libraries = _LIBRARY.findall(text) if ".so" in text else ()
+    return codes(text) | found | {("library", name) for name in libraries}
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def has_code_words(text: str) -> bool:
@@ -146,7 +165,7 @@ def _exits(text: str) -> set[str]:
     return found
 
 
-def _beside(text: str, *, number: re.Pattern[str], before: re.Pattern[str], after: re.Pattern[str]) -> Iterable[str]:
+def _beside(text: str, *, number: _Lazy, before: _Lazy, after: _Lazy) -> Iterable[str]:
     """The numbers with the right words in front of them or behind."""
     for match in number.finditer(text):
         start, end = match.span()

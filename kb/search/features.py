@@ -153,11 +153,12 @@ def _compare_errors(
     codes_asked = codes_of(query)
     order = np.argsort(-ranking.scores(table, ranking.fit_for(pasted=bool(query.signatures))), kind="stable")
     ruled_out = np.zeros(len(rows), bool)
+    has_numbers = any(map(str.isdigit, query.text))
     promising = {*order[:_COMPARED].tolist(), *order[inside[order]][:_COMPARED].tolist()}
     for i in sorted(promising):
         printed = printed_by(int(rows[i]))
         table["bigram_overlap"][i] = ranking.bigram_overlap(lines, printed.terms)
-        ruled_out[i] = bool(printed.conditions) and _excluded(query.text, printed.conditions)
+        ruled_out[i] = bool(printed.conditions) and has_numbers and _excluded(query.text, printed.conditions)
         if ruled_out[i] or contradicts(codes_asked, printed.codes):
             for column in table.values():
                 column[i] *= _CONTRADICTED

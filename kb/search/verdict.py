@@ -31,7 +31,7 @@ __all__ = [
     "verdict",
 ]
 
-KNOWN_AT = 0.6
+KNOWN_AT = 0.5
 """the confidence from which an answer is said to be known"""
 
 LIKELY_AT = 0.2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,16 +50,20 @@ def _is_right(question: dict[str, Any], result: SearchResult, within: int = 1) -
     return any(hit.issue in right for hit in result.hits[:within])
 
 
+def _is_named(question: dict[str, Any], result: SearchResult) -> bool:
+    named = [hit.issue for hit in result.hits[:1]] if result.answered else result.likely
+    return bool({question["issue"], *question.get("also", [])} & {*named})
+
+
 # --- what must be found ---------------------------------------------------------------------------------------------
 
-# Measured over these files, with the 195 issues of the 191 articles: lines 0.99 first and all answered, traces 0.97 and
-# 0.95, keywords 0.98 and 0.98, mixed 0.98 and 0.98, descriptions 0.94 and 0.91.
-FLOORS = {  # kind: first, within three, answered
-    "line": (0.96, 0.98, 0.96),
-    "trace": (0.94, 0.96, 0.91),
-    "keywords": (0.95, 0.98, 0.95),
-    "mixed": (0.95, 0.98, 0.95),
-    "description": (0.91, 0.97, 0.88),
+# Measured over these files, with the 195 issues of the 191 articles. What is only likely is no answer.
+FLOORS = {  # kind: first, within three, known, known or likely and the right one among those named
+    "line": (0.96, 0.98, 0.78, 0.85),
+    "trace": (0.93, 0.96, 0.8, 0.85),
+    "keywords": (0.95, 0.98, 0.72, 0.85),
+    "mixed": (0.95, 0.98, 0.7, 0.85),
+    "description": (0.91, 0.97, 0.65, 0.82),
 }
 
 
@@ -68,11 +71,12 @@ FLOORS = {  # kind: first, within three, answered
 def test_recall(kind: str, answers: dict[str, SearchResult], known: set[str]) -> None:
     asked = [question for question in BY_ID.values() if question["kind"] == kind and question["issue"] in known]
     misses = [question["id"] for question in asked if not _is_right(question, answers[question["id"]])]
-    first, third, answered = FLOORS[kind]
+    first, third, answered, named = FLOORS[kind]
     assert asked
     assert 1 - len(misses) / len(asked) >= first, misses
     assert np.mean([_is_right(question, answers[question["id"]], 3) for question in asked]) >= third
     assert np.mean([answers[question["id"]].answered for question in asked]) >= answered
+    assert np.mean([_is_named(question, answers[question["id"]]) for question in asked]) >= named
 
 
 # --- what must not be answered --------------------------------------------------------------------------------------
@@ -80,7 +84,7 @@ def test_recall(kind: str, answers: dict[str, SearchResult], known: set[str]) ->
 
 @pytest.mark.parametrize(
     ("file", "ceiling"),
-    [(QUESTIONS, 0.16), (DEVELOPMENT, 0.06), (WILD, 0.2), (STOCK, 0.2)],
+    [(QUESTIONS, 0.04), (DEVELOPMENT, 0.04), (WILD, 0.04), (STOCK, 0.04)],
     ids=["questions", "development", "wild", "stock"],
 )
 def test_questions_about_something_else(
@@ -121,24 +125,20 @@ def test_the_operating_point(answers: dict[str, SearchResult], known: set[str]) 
         there: np.mean([answers[name].answered for name, one in BY_ID.items() if (one["issue"] in known) is there])
         for there in (True, False)
     }
-    assert 0.91 <= share[True] <= 0.965
-    assert 0.06 <= share[False] <= 0.16
+    assert 0.72 <= share[True] <= 0.88
+    assert share[False] <= 0.04
 
 
-@pytest.mark.parametrize(
-    ("lang", "pasted"), [("en", False), ("en", True), ("zh", False)], ids=["en", "en pasted", "zh"]
-)
-def test_confidence_is_the_share_that_is_right(lang: str, pasted: bool, answers: dict[str, SearchResult]) -> None:
-    """In each language: a bias with the wrong sign would be too sure in one. Chinese questions with error lines are too
-    few to say."""
-    firsts = [
-        (result.hits[0].confidence if result.hits else 0.0, _is_right(BY_ID[name], result))
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_is_said_to_be_known_is_right(lang: str, answers: dict[str, SearchResult]) -> None:
+    """In each language: a bias with the wrong sign would be too sure in one."""
+    said = [
+        _is_right(BY_ID[name], result)
         for name, result in answers.items()
-        if (result.query.lang, bool(result.query.signatures)) == (lang, pasted)
+        if result.query.lang == lang and result.answered
     ]
-    assert len(firsts) >= 90
-    confidence, right = np.mean(firsts, axis=0).tolist()
-    assert math.isclose(confidence, right, abs_tol=0.05)
+    assert len(said) >= 100
+    assert np.mean(said) >= 0.97
 
 
 # --- the form of an answer ------------------------------------------------------------------------------------------
