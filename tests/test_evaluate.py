@@ -597,8 +597,8 @@ def test_left_out(write: Write) -> None:
 def test_a_question_is_not_known_without_its_article() -> None:
     """The whole of it: the frozen corpus, asked for what it knows."""
     names = ("q01", "q02", "q11", "q21", "q26")
-    cases = [json.loads(line) for line in (Path(__file__).parent / "cases" / "questions.jsonl").open(encoding="utf-8")]
-    lines = [case for case in cases if case["id"] in names]
+    cases = (Path(__file__).parent / "cases" / "questions.jsonl").read_text("utf-8").splitlines()
+    lines = [case for case in map(json.loads, cases) if case["id"] in names]
     questions = read_questions("".join(json.dumps(line) + "\n" for line in lines).encode(), "q")
     found = {question.id: result for question, result in left_out(CORPUS, questions)}
     assert found.keys() == set(names)
