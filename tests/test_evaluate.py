@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import examples
+from conftest import CORPUS, Write, article, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,6 +36,7 @@ from kb.evaluate import (
     summarise,
     wilson,
 )
+from kb.evaluate.leave_out import left_out
 from kb.search.verdict import KNOWN_AT
 
 POP = "IndexError: pop from an empty deque"
@@ -554,3 +555,53 @@ def test_in_a_process_of_its_own(index: Path, file: Path) -> None:
     assert ended.returncode == 1
     assert b"mrr@10 is 0.667, wanted 0.9" in ended.stderr
     assert b"\x1b" not in ended.stdout
+
+
+# --- without the article that answers -------------------------------------------------------------------------------
+
+
+def test_left_out(write: Write) -> None:
+    """Of an article in two languages both files are taken out, for its questions only; what is on disk stays."""
+    texts = {
+        f"{lang}/{name}.md": article(f"{name} overflow at layer")
+        for name in ("walrus", "lantern")
+        for lang in ("en", "zh")
+    }
+    folder = write({**texts, "en/meadow.md": article("meadow underflow")})
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    lines = [
+        {"id": "w", "issue": "walrus#1", "query": "RuntimeError: walrus overflow at layer"},
+        {"id": "n", "issue": None, "query": "RuntimeError: nothing is about this"},
+        {"id": "a", "issue": "lantern", "query": "RuntimeError: lantern overflow at layer"},
+        {"id": "both", "issue": "walrus#1", "also": ["meadow#1"], "query": "RuntimeError: meadow underflow"},
+        {"id": "w2", "issue": "walrus#1", "query": "walrus"},
+        {"id": "gone", "issue": "no-such-article#1", "query": "x"},
+    ]
+    questions = read_questions("".join(json.dumps(line) + "\n" for line in lines).encode(), "q")
+    moved: list[tuple[str, int, int]] = []
+    answers = {
+        question.id: {hit.issue for hit in result.hits}
+        for question, result in left_out(folder, questions, k=5, progress=lambda *step: moved.append(step))
+    }
+    everything = {"walrus#1", "lantern#1", "meadow#1"}
+    assert answers.keys() == {"w", "a", "both", "w2"}  # those that an article answers
+    assert answers["w"] <= everything - {"walrus#1"}
+    assert "lantern#1" in answers["w"]  # the next best
+    assert answers["a"] <= everything - {"lantern#1"}
+    assert answers["both"] <= {"lantern#1"}
+    assert answers["w2"] <= everything - {"walrus#1"}
+    assert moved == [("leave out", done, 3) for done in (1, 2, 3)]
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_question_is_not_known_without_its_article() -> None:
+    """The whole of it: the frozen corpus, asked for what it knows."""
+    names = ("q01", "q02", "q11", "q21", "q26")
+    cases = (Path(__file__).parent / "cases" / "questions.jsonl").read_text("utf-8").splitlines()
+    lines = [case for case in map(json.loads, cases) if case["id"] in names]
+    questions = read_questions("".join(json.dumps(line) + "\n" for line in lines).encode(), "q")
+    found = {question.id: result for question, result in left_out(CORPUS, questions)}
+    assert found.keys() == set(names)
+    for question in questions:
+        assert not {hit.issue for hit in found[question.id].hits} & {*question.wanted}
+    assert sum(result.answered for result in found.values()) <= 1

@@ -31,6 +31,7 @@ FIRST_FAILURES, LAST_FAILURES = 6, 6  # of a log, each of which is searched for 
 LEAST_LOG_LINES = 5
 LEAST_PRINTED = 0.5  # of the lines of a log: a prefix, a frame, a progress bar
 
+_LEVEL = re.compile(r"\b(?:ERROR|CRITICAL|FATAL)\b")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 _PRINTED = ("failure", "launcher", "warning", "traceback", "frame", "progress", "metrics")
 _ANSI = re.compile(
@@ -56,7 +57,8 @@ def read(text: str, *, printed: bool = False) -> Query:
     typed: dict[str, None] = {}
     left_out: dict[str, str] = {}
     context: dict[str, str] = {}
-    first: dict[str, str] = {}  # of the failures, in the order of their first occurrence
+    first: dict[str, str] = {}  # of the failures, in the order of their first occurrence, with their prefixes
+    launched: dict[str, str] = {}  # the same of what launchers print
     lines = like_printed = 0
     in_traceback = False
     for raw in cut.split("\n"):
@@ -90,8 +92,11 @@ def read(text: str, *, printed: bool = False) -> Query:
                 warnings[mask(line)] = stripped
             elif kind == "launcher":
                 launchers[mask(line)] = stripped
+                launched.setdefault(mask(line), whole.strip())
             else:
                 prose.setdefault(mask(line), stripped)
+                if _LEVEL.search(whole[:200]):
+                    first.setdefault(mask(line), whole.strip())
                 if kind == "command" and has_prompt(line):
                     typed[stripped] = None
     # A warning identifies a failure only where nothing else does; what launchers print never does.
@@ -108,14 +113,14 @@ def read(text: str, *, printed: bool = False) -> Query:
             words, behind = described, [*behind, *typed]
     lang = _lang("\n".join((*words, *signatures)))
     is_log = printed or (lines >= LEAST_LOG_LINES and like_printed >= LEAST_PRINTED * lines)
-    said = _failures(first, launchers) if lines > 1 or printed else ()
+    said = _failures(first, launched) if lines > 1 or printed else ()
     return Query(text, lang, signatures, "\n".join(words), "\n".join(behind), said, is_log)
 
 
-def _failures(first: dict[str, str], launchers: dict[str, str]) -> tuple[str, ...]:
+def _failures(first: dict[str, str], launched: dict[str, str]) -> tuple[str, ...]:
     """See `Query.failures`. A line that a program calls a warning, or after which it goes on, is none."""
     found = [line for line in first.values() if classify(line) in ("failure", "suspect")]
-    found = found or [line for line in launchers.values() if is_error_line(line)]
+    found = found or [line for line in launched.values() if is_error_line(line)]
     if len(found) > FIRST_FAILURES + LAST_FAILURES:
         found = found[:FIRST_FAILURES] + found[-LAST_FAILURES:]
     return tuple(found)
