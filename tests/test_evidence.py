@@ -131,7 +131,6 @@ class Naive:
         half = sorted(says)[len(says) // 2]
         return {
             "mean": sum(n * s for n, s in zip(near, says, strict=True)) / sum(says),
-            "worst_sentence": min(n for n, s in zip(near, says, strict=True) if s >= half - 1e-6),
             "confusable_lead": max(o - n for o, n in zip(other, near, strict=True)),
         }
 
