@@ -480,7 +480,7 @@ UNITS = {
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
-    """Every pattern in a module of kb, also those in tuples, lists and dictionaries, and those that are compiled late."""
+    """Every pattern in a module of kb: also in tuples, lists and dictionaries, and those that are compiled late."""
 
     def within(name: str, value: object) -> Iterator[tuple[str, re.Pattern[str]]]:
         if isinstance(value, re.Pattern):
