@@ -84,6 +84,7 @@ _PROJECTS = {"pytorch": "torch", "fsdp": "torch", "cudnn": "cuda", "nvidia-drive
 _PROJECTS |= {"torch-npu": "ascend", "torchvision": "torch", "qwen-vl": "qwen"}
 _EVERYWHERE = {"numpy", "pip", "tqdm"}  # components of their own issues alone
 _FRAME = re.compile(r"(?:site|dist)-packages[/\\](\w+)")
+_MISSING = re.compile(r"No module named ['\"]?[\w.]{1,100}['\"]?")
 _OWN = {"numpy", "tokenizers", "safetensors", "tqdm"}  # packages that kb itself may have loaded
 
 
@@ -105,6 +106,8 @@ def is_present(record: IssueRecord, text: str, *, command: Collection[str] = (),
     """Does a component of the issue take part in this failure?
 
     `text`: the traceback, or the output. `command`: its words. `modules`: names of loaded ones, as in `sys.modules`."""
+    if modules:  # inside the process: a module that is missing takes no part in it
+        text = _MISSING.sub("", text)
     words = "\n".join(command)
     typed = {word.casefold() for word in re.split(r"[^\w.-]+", words)}
     return any(

@@ -189,8 +189,6 @@ class Evidence:
     """cosine of title and symptom above the best other candidate's"""
     sentence_lead: float
     """mean cosine of the question's sentences, each with the nearest of the issue, above the best other candidate's"""
-    worst_sentence: float
-    """cosine of the sentence, among those that say most, that comes least near"""
     confusable_lead: float
     """how much nearer a sentence is to what the issue is not to be confused with than to the issue"""
     information: float

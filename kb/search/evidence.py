@@ -169,15 +169,14 @@ def evidence(
     """Of the first `most` of the `subjects`. The first `RIVALS` + 1 are what each is compared with, so they are the
     best. `scores` and `described`: of all candidates, the subjects first: score, and cosine of title and symptom."""
     in_sentences = [_sentences(question, subject) for subject in subjects]
-    means = [mean for mean, _, _ in in_sentences]
+    means = [mean for mean, _ in in_sentences]
     return [
         Evidence(
             lead=scores[i] - _best_other(scores, i),
             lead_over_rest=scores[i] - float(np.mean(_others(scores, i)[:3] or [0.0])),
             described_lead=described[i] - _best_other(described, i),
             sentence_lead=means[i] - _best_other(means[: RIVALS + 1], i),
-            worst_sentence=in_sentences[i][1],
-            confusable_lead=in_sentences[i][2],
+            confusable_lead=in_sentences[i][1],
             **_of_question(question),
             **_coverage(question, subject),
             **_aligned(question, subject),
@@ -242,16 +241,15 @@ def _aligned(question: Question, subject: Subject) -> dict[str, float]:
     return {"aligned_coverage": covered, "alias_alignment": float((2 * there * back / (there + back + 1e-6)).max())}
 
 
-def _sentences(question: Question, subject: Subject) -> tuple[float, float, float]:
-    """How near the question's sentences come to the record's: the weighted mean, the worst of the half that says most,
-    and how much nearer one of them is to what the record says of other issues."""
+def _sentences(question: Question, subject: Subject) -> tuple[float, float]:
+    """How near the question's sentences come to the record's, each weighed by what it says, and how much nearer one of
+    them is to what the record says of other issues."""
     vectors, says = question.sentences
     if not len(subject.told) or says.sum() <= 0:
-        return 0.0, 0.0, 0.0
+        return 0.0, 0.0
     nearest = _products(vectors, subject.told).max(axis=1)
     other = _products(vectors, subject.confusable).max(axis=1) if len(subject.confusable) else np.zeros(len(nearest))
-    mean = float(nearest @ says) / float(says.sum())
-    return mean, float(nearest[says >= np.sort(says)[len(says) // 2]].min()), float((other - nearest).max())
+    return float(nearest @ says) / float(says.sum()), float((other - nearest).max())
 
 
 def _particulars(question: Question, subject: Subject) -> dict[str, float]:
