@@ -128,10 +128,8 @@ class Naive:
         says = [self._norm(one) for one in asked]
         near = [nearest(self._vector(one), Sentence.FRONT, 0) for one in asked]
         other = [nearest(self._vector(one), Sentence.CONFUSABLE, 0) for one in asked]
-        half = sorted(says)[len(says) // 2]
         return {
             "mean": sum(n * s for n, s in zip(near, says, strict=True)) / sum(says),
-            "worst_sentence": min(n for n, s in zip(near, says, strict=True) if s >= half - 1e-6),
             "confusable_lead": max(o - n for o, n in zip(other, near, strict=True)),
         }
 
