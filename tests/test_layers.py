@@ -22,6 +22,7 @@ import pytest
 from conftest import NOISE_S, check_growth, cpu_seconds
 
 import kb
+from kb.logs.codes import _Lazy
 
 PACKAGE = Path(kb.__file__).parent
 ROOT = PACKAGE.parent
@@ -479,11 +480,13 @@ UNITS = {
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
-    """Every compiled pattern in a module of kb, also those in tuples, lists and dictionaries."""
+    """Every pattern in a module of kb: also in tuples, lists and dictionaries, and those that are compiled late."""
 
     def within(name: str, value: object) -> Iterator[tuple[str, re.Pattern[str]]]:
         if isinstance(value, re.Pattern):
             yield name, value
+        elif isinstance(value, _Lazy):
+            yield name, re.compile(*value._source)
         elif isinstance(value, (tuple, list)):
             for i, one in enumerate(value):
                 yield from within(f"{name}[{i}]", one)
