@@ -87,7 +87,7 @@ _WORDS: dict[Lang, dict[str | bool | None, str]] = {
         "matched": "匹配：",
     },
 }
-_LEAST = 0.005  # what counts less is shown as 0.00, so it is left out of the text
+_LEAST = 0.1  # what counts less is left out of the text
 
 
 def answer_with_why(result: SearchResult) -> dict[str, Any]:

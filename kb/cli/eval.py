@@ -207,7 +207,10 @@ def _left_out(articles: Path, questions: Sequence[Question], min_confidence: flo
 
 def _show_left_out(out: LeftOut, *, misses: bool) -> None:
     echo("\nQuestions asked without the article that answers them")
-    share = out.known / out.n if out.n else 0.0
+    if not out.n:
+        echo("none: the articles of these questions are not in that folder")
+        return
+    share = out.known / out.n
     echo(f"{out.n} questions: {out.known} answered ({share:.1%}; all wrong), {out.likely} with a list of likely issues")
     if misses:
         for question, issue, confidence in out.wrong:

@@ -12,7 +12,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -144,6 +144,14 @@ def _print(outcome: Outcome, answer: _Answer, where: str) -> None:
         output.say(unknown_line(how), "dim")
 
 
+def _reported(answer: _Answer) -> dict[str, Any] | None:
+    """The record; of what is not known only which issue is nearest, without a remedy that nobody should try."""
+    if answer.record is None:
+        return None
+    whole = answer.record.as_dict()
+    return whole if answer.verdict != "unknown" else {name: whole[name] for name in ("id", "issue", "lang", "title")}
+
+
 def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, answer: _Answer, base: str) -> None:
     form = {
         "command": list(command),
@@ -154,7 +162,7 @@ def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, answer
         "likely": [hit.issue for hit in answer.likely],
         "base": base,
         "confidence": round(answer.confidence, 4),
-        "record": answer.record.as_dict() if answer.record else None,
+        "record": _reported(answer),
     }
     try:
         path.write_text(json.dumps(form, ensure_ascii=False, indent=1) + "\n", "utf-8", errors="backslashreplace")

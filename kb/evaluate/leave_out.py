@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kb.articles.folder import list_articles
 from kb.base import KnowledgeBase
 from kb.evaluate.questions import Question
 from kb.records import SearchResult
@@ -74,8 +75,11 @@ def left_out(
     with a right issue. Takes about half a second an article; the order is that of the articles."""
     with tempfile.TemporaryDirectory() as folder:
         copy, index, aside = Path(folder, "articles"), Path(folder, "index"), Path(folder, "aside")
-        shutil.copytree(articles, copy, symlinks=True)
+        copy.mkdir()
         aside.mkdir()
+        for path in list_articles(articles)[0]:
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(articles / path, copy / path, follow_symlinks=False)
         KnowledgeBase.build(copy, index, keep_going=True)
         with KnowledgeBase.open(index) as base:
             paths: dict[str, set[str]] = defaultdict(set)

@@ -105,6 +105,9 @@ _GPU = _Lazy(
 )
 _LIBRARY = _Lazy(r"\b(lib[\w+-]{2,40})\.so\b")
 
+# PyTorch prints the same message for every kind of device, with its name in front.
+_DEVICE = _Lazy(r"\b(CUDA|NPU|HIP|MPS|XPU)(?: backend)? out of memory", re.IGNORECASE)
+
 _CONTEXT_CHARS = 32  # in front of a number
 _WITH_ANY_FAILURE = frozenset(
     (("cann", "EE9999"), ("cann", "E19999"), ("ib", "0"), ("ib", "5"), ("cuda", "0"), ("http", "500"))
@@ -181,6 +184,10 @@ def _majors(text: str) -> Iterable[str]:
     return ("10" if major in _BLACKWELL else str(major) for major, _ in capabilities(text))
 
 
+def _devices(text: str) -> Iterable[str]:
+    return map(str.upper, _DEVICE.findall(text))
+
+
 class _Kind(NamedTuple):
     name: str
     words: tuple[str, ...]
@@ -221,4 +228,5 @@ _KINDS = (
         partial(_beside, number=_HTTP, before=_HTTP_BEFORE, after=_HTTP_AFTER),
     ),
     _Kind("sm", ("sm_",), _majors),
+    _Kind("device", ("out of memory",), _devices),
 )

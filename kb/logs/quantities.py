@@ -3,8 +3,9 @@
 Often such a number tells two failures apart that print the same words. An article states its condition on them
 (`kb.logs.conditions`). A text may hold a message several times, once for each process: a quantity has several values.
 
-    gpu, requested, total, free, allocated, reserved, unallocated
-        of PyTorch's out-of-memory message: the number of the card; GiB; unallocated = reserved - allocated
+    gpu, requested, total, free, allocated, reserved, unallocated, missing
+        of PyTorch's out-of-memory message: the number of the card; GiB; unallocated = reserved - allocated;
+        missing = requested - free - unallocated: below 0 all of it is there, but in pieces
     seqnum, numel, timeout
         of NCCL's watchdog: which collective since the start, its elements, its limit in seconds
     checkpoint_numel, model_numel, recomputed_numel
@@ -102,7 +103,7 @@ _CAPABILITY = re.compile(r"compute capability:? ?(?:is |of )?(\d{1,2}\.\d)\b(?!\
 UNITS: dict[str, str] = {
     **dict.fromkeys((name for message in _MESSAGES for name in message.patterns), ""),
     "capability": "",
-    **dict.fromkeys(("requested", "total", "free", "allocated", "reserved", "unallocated"), "GiB"),
+    **dict.fromkeys(("requested", "total", "free", "allocated", "reserved", "unallocated", "missing"), "GiB"),
     "timeout": "s",
 }
 """quantity -> its unit; "" for a plain number"""
@@ -150,11 +151,13 @@ def _value(name: str, groups: list[str]) -> float:
 
 
 def _derived(found: dict[str, float]) -> dict[str, float]:
-    """With `unallocated` where the message prints `reserved`, and the reverse."""
+    """With `unallocated` where the message prints `reserved`, and the reverse; with what is missing for the request."""
     if "allocated" in found and "reserved" in found:
-        return {**found, "unallocated": found["reserved"] - found["allocated"]}
-    if "allocated" in found and "unallocated" in found:
-        return {**found, "reserved": found["allocated"] + found["unallocated"]}
+        found = {**found, "unallocated": found["reserved"] - found["allocated"]}
+    elif "allocated" in found and "unallocated" in found:
+        found = {**found, "reserved": found["allocated"] + found["unallocated"]}
+    if {"requested", "free", "unallocated"} <= found.keys():
+        found = {**found, "missing": found["requested"] - found["free"] - found["unallocated"]}
     return found
 
 

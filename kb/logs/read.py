@@ -29,10 +29,16 @@ MAX_FORMS = 4096  # of them that are remembered, so that each counts once
 MAX_SIGNATURES = 5
 FIRST_FAILURES, LAST_FAILURES = 6, 6  # of a log, each of which is searched for by itself
 LEAST_LOG_LINES = 5
+LONG_LOG_LINES = 20  # so many lines nobody writes
 LEAST_PRINTED = 0.5  # of the lines of a log: a prefix, a frame, a progress bar
 
 _LEVEL = re.compile(r"\b(?:ERROR|CRITICAL|FATAL)\b")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
+# A loss of 0 or nan, a gradient that is no number: the program goes on, and the training has failed.
+_NO_NUMBER = re.compile(
+    r"\bloss['\"]?(?: is)?[ =:]{1,3}['\"]?(?:nan\b|0\.0{1,8}(?![\d.])|0(?![\d.]))|\bnorm['\"]?(?: is)?[ =:]{1,3}['\"]?nan\b",
+    re.IGNORECASE,
+)
 _PRINTED = ("failure", "launcher", "warning", "traceback", "frame", "progress", "metrics")
 _ANSI = re.compile(
     r"\x1b\[[0-9;?]{0,20}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
@@ -70,6 +76,8 @@ def read(text: str, *, printed: bool = False) -> Query:
         frame = frame_of(line) if kind == "frame" else None
         lines += bool(stripped)
         like_printed += bool(stripped) and (line is not whole or kind in _PRINTED)
+        if _NO_NUMBER.search(stripped):
+            first.setdefault(mask(line), whole.strip())
         if not stripped or kind in ("progress", "metrics"):
             left_out.setdefault(kind, whole.strip())
         elif frame or kind == "traceback":
@@ -112,14 +120,15 @@ def read(text: str, *, printed: bool = False) -> Query:
         if described:  # a command in front of a description is not part of it
             words, behind = described, [*behind, *typed]
     lang = _lang("\n".join((*words, *signatures)))
-    is_log = printed or (lines >= LEAST_LOG_LINES and like_printed >= LEAST_PRINTED * lines)
+    is_log = printed or lines >= LONG_LOG_LINES
+    is_log = is_log or (lines >= LEAST_LOG_LINES and like_printed >= LEAST_PRINTED * lines)
     said = _failures(first, launched) if lines > 1 or printed else ()
     return Query(text, lang, signatures, "\n".join(words), "\n".join(behind), said, is_log)
 
 
 def _failures(first: dict[str, str], launched: dict[str, str]) -> tuple[str, ...]:
     """See `Query.failures`. A line that a program calls a warning, or after which it goes on, is none."""
-    found = [line for line in first.values() if classify(line) in ("failure", "suspect")]
+    found = [line for line in first.values() if _NO_NUMBER.search(line) or classify(line) in ("failure", "suspect")]
     found = found or [line for line in launched.values() if is_error_line(line)]
     if len(found) > FIRST_FAILURES + LAST_FAILURES:
         found = found[:FIRST_FAILURES] + found[-LAST_FAILURES:]

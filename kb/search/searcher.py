@@ -91,20 +91,24 @@ class Searcher:
         self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None, known_at: float
     ) -> list[Hit]:
         """The hits of the whole text, or of one of its lines of failure alone when that says more: a log drowns a line.
-        Of several lines that are known the one that says most: wrappers around a failure are general."""
+        Of several lines that are known the surest, and of equally sure ones the one that says most."""
         whole = self._hits(query, k, rows, lang)
         if not query.is_log:
             return whole
         lines = [self._hits(read(line), k, rows, lang or query.lang) for line in query.failures]
         known = [hits for hits in lines if hits and hits[0].confidence >= known_at and not hits[0].ruled_out]
-        return max(known, key=lambda hits: hits[0].evidence.information) if known else whole
+        return (
+            max(known, key=lambda hits: (round(hits[0].confidence, 1), hits[0].evidence.information))
+            if known
+            else whole
+        )
 
     def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None) -> list[Hit]:
         """The k nearest of `rows` (None: of all), nearest first, in `lang` or in the question's language."""
         columns, weights = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
         found = candidates(self.store, self.encoder, self._information, query, rows, k, self._printed_by)
         scores = ranking.scores(found.features, weights)
-        every = np.lexsort((found.rows, -scores))
+        every = np.lexsort((found.rows, -scores, found.ruled_out))  # what a number rules out comes last
         order = every[found.inside[every]][:k]
         verified = self._verified(query, found, scores, every, order)
         chosen = found.rows[order]

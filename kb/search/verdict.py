@@ -2,8 +2,8 @@
 
 A logistic curve over the evidence (`kb.records.Evidence`), fitted on the world as it is: of the questions that people
 really ask, one in four is about an issue that a base has. So the questions of the fit are asked with their article in
-the base and with it taken out, and weighed one to three (`scripts/fit_ranking.py`). Pasted errors and descriptions have
-weights of their own, because a program repeats itself word by word and people never do. The weights are data, in
+the base and with it taken out, and weighed one to three (`scripts/fit_evidence.py`). Pasted errors and descriptions
+have weights of their own, because a program repeats itself word by word and people never do. The weights are data, in
 `weights.json`; chosen by hand are only the two thresholds.
 """
 
