@@ -195,8 +195,6 @@ class Evidence:
     """ln(1 + the question's information); a word that no issue has is 1"""
     chinese: float
     """1 for a Chinese question, which shares more words by chance"""
-    symptom_coverage: float
-    """share of the question that stands in title, symptom or error lines"""
     front_coverage: float
     """share of its error lines (of a description: of all) that stands there or in the aliases"""
     title_coverage: float

@@ -52,7 +52,7 @@ Vector = np.ndarray[Any, np.dtype[np.float64]]
 KINDS = {
     "lead": ("lead", "lead_over_rest", "described_lead"),
     "sentences": ("sentence_lead",),
-    "fields": ("symptom_coverage", "front_coverage", "title_coverage"),
+    "fields": ("front_coverage", "title_coverage"),
     "names": ("name_share", "component_share"),
     "confusables": ("confusable_lead", "confusable_information"),
     "alignment": ("aligned_coverage", "alias_alignment"),

@@ -81,7 +81,6 @@ class Naive:
         titles = {term: self.of(term) for term in title}
         return {
             "information": math.log1p(sum(said.values())),
-            "symptom_coverage": among(said, symptom) / (sum(said.values()) + 1),
             "front_coverage": among(main, front) / (sum(main.values()) + 0.5),
             "title_coverage": among(titles, self.everywhere) / (sum(titles.values()) + 0.5),
             "name_share": among(said, front & self.names) / found if found else 1.0,

@@ -36,7 +36,8 @@ _LEVEL = re.compile(r"\b(?:ERROR|CRITICAL|FATAL)\b")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 # A loss of 0 or nan, a gradient that is no number: the program goes on, and the training has failed.
 _NO_NUMBER = re.compile(
-    r"\bloss['\"]?(?: is)?[ =:]{1,3}['\"]?(?:nan\b|0\.0{1,8}(?![\d.])|0(?![\d.]))|\bnorm['\"]?(?: is)?[ =:]{1,3}['\"]?nan\b",
+    r"\bloss['\"]?(?: is)?[ =:]{1,3}['\"]?(?:nan\b|0\.0{1,8}(?![\d.])|0(?![\d.]))"
+    r"|\bnorm['\"]?(?: is)?[ =:]{1,3}['\"]?nan\b",
     re.IGNORECASE,
 )
 _PRINTED = ("failure", "launcher", "warning", "traceback", "frame", "progress", "metrics")

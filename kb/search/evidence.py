@@ -206,8 +206,6 @@ def _coverage(question: Question, subject: Subject) -> dict[str, float]:
     """Where the question's terms stand in the record."""
     where = subject.fields_of(question.digests)
     said, main = question.information, question.main_information
-    total, main_total = float(said.sum()), float(main.sum())
-    symptom = (where & (Field.TITLE | Field.SYMPTOM | Field.ERRORS)) > 0
     front = (where & FRONT) > 0
     somewhere = (where & (FRONT | Field.BODY)) > 0
     found = float(said[front].sum())
@@ -215,8 +213,7 @@ def _coverage(question: Question, subject: Subject) -> dict[str, float]:
     titled = subject.title_information
     repeated = [digest in question.everything for digest in subject.title.tolist()]
     return {
-        "symptom_coverage": float(said[symptom].sum()) / (total + 1),
-        "front_coverage": float(main[front].sum()) / (main_total + 0.5),
+        "front_coverage": float(main[front].sum()) / (float(main.sum()) + 0.5),
         "title_coverage": float(titled[repeated].sum()) / (float(titled.sum()) + 0.5),
         "name_share": float(said[front & question.is_name].sum()) / found if found > 0 else 1.0,
         "component_share": float((somewhere & question.is_name).sum()) / named if named else 0.5,
