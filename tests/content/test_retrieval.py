@@ -63,7 +63,7 @@ FLOORS = {  # kind: first, within three, known, known or likely and the right on
     "trace": (0.93, 0.96, 0.8, 0.85),
     "keywords": (0.95, 0.98, 0.72, 0.85),
     "mixed": (0.95, 0.98, 0.7, 0.85),
-    "description": (0.91, 0.97, 0.65, 0.82),
+    "description": (0.91, 0.97, 0.62, 0.78),
 }
 
 
