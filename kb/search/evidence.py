@@ -52,9 +52,9 @@ class Question:
         encoder: Encoder,
     ) -> None:
         """`names`: the terms of the names of projects."""
-        self.query = query
+        self.query: Query = query
         self._encoder = encoder
-        self.particulars = particulars("\n".join((*query.signatures, query.prose))[:_PROSE_CHARS])
+        self.particulars: Codes = particulars("\n".join((*query.signatures, query.prose))[:_PROSE_CHARS])
         error_shares = vocabulary.shares("\n".join(query.signatures))
         prose_shares = vocabulary.shares(query.prose[:_PROSE_CHARS])
         said = {
@@ -63,17 +63,19 @@ class Question:
             if not term.isdigit()
         }
         main = error_shares or prose_shares
-        self.terms = list(said)
+        self.terms: list[str] = list(said)
         known = information.of(self.terms) / information.unseen
-        self.shares = np.fromiter(said.values(), np.float32, len(said))
-        self.information = known * self.shares
+        self.shares: Array = np.fromiter(said.values(), np.float32, len(said))
+        self.information: Array = known * self.shares
         """(terms,) of each term of the question that is no number, as a share of that of a term that no issue has"""
-        self.main_information = known * np.fromiter((main.get(term, 0.0) for term in said), np.float32, len(said))
+        self.main_information: Array = known * np.fromiter(
+            (main.get(term, 0.0) for term in said), np.float32, len(said)
+        )
         """the same for its error lines, or for all of a description"""
-        self.digests = digests(self.terms)
-        self.is_name = np.fromiter((term in names for term in self.terms), bool, len(said))
+        self.digests: Array = digests(self.terms)
+        self.is_name: Array = np.fromiter((term in names for term in self.terms), bool, len(said))
         context = digests(vocabulary.shares(query.context[:_PROSE_CHARS]))
-        self.everything = {*self.digests.tolist(), *context.tolist()}
+        self.everything: set[int] = {*self.digests.tolist(), *context.tolist()}
         """the digests of all terms, those of stack frames included"""
 
     @cached_property
