@@ -40,6 +40,7 @@ from kb import KnowledgeBase
 from kb.encoders import open_encoder
 from kb.evaluate import DEPTH, Evaluation, Judged, Known, Question, evaluate, judge, read_questions, summarise
 from kb.index.passages import lexical_text
+from kb.index.passages import views as views_of
 from kb.logs.read import read
 from kb.search.features import question_text
 from kb.text import Segmenter, clean, dictionary_for, tokenise
@@ -224,11 +225,16 @@ def methods(base: KnowledgeBase, articles: Path, minilm: Path | None) -> dict[st
         return [folded(issues, r.tolist(), s.tolist()) for r, s in zip(rows, scores, strict=True)]
 
     def views(questions: Sequence[str]) -> list[Ranked]:
-        with tempfile.TemporaryDirectory() as folder:
-            encoder = open_encoder(str(minilm))
-            KnowledgeBase.build(articles, folder, encoder=encoder)
-            with KnowledgeBase.open(folder, encoder=encoder) as other:
-                return dense_of(other)(questions)
+        encoder = open_encoder(str(minilm))
+        parts = [(row, text) for row, record in enumerate(records) for _, text in views_of(record)]
+        vectors = encoder.encode([text for _, text in parts], kind="passage")
+        found = []
+        for question in questions:
+            (vector,) = encoder.encode([question_text(read(question))], kind="query")
+            scores = np.zeros(len(records))
+            np.maximum.at(scores, [row for row, _ in parts], vectors @ vector)
+            found.append(by_score(issues, scores))
+        return found
 
     return {**found, "minilm": plain, "minilm views": views}
 
