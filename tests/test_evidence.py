@@ -154,11 +154,12 @@ class Naive:
 def test_evidence_is_a_naive_loop(question: str, base: KnowledgeBase) -> None:
     result = base.search(question, 100)
     naive = Naive(base, result, open_encoder())
-    near = [base.show(hit.issue) for hit in result.hits[: RIVALS + 1]]
+    hits = sorted(result.hits, key=lambda hit: -hit.score)
+    near = [base.show(hit.issue) for hit in hits[: RIVALS + 1]]
     means = [naive.sentences(records)["mean"] for records in near]
-    scores = [hit.score for hit in result.hits]
+    scores = [hit.score for hit in hits]
     assert len(near) > 1
-    for i, (hit, records) in enumerate(zip(result.hits, near, strict=False)):
+    for i, (hit, records) in enumerate(zip(hits, near, strict=False)):
         others, rivals = scores[:i] + scores[i + 1 :], means[:i] + means[i + 1 :]
         expected = {
             "lead": scores[i] - others[0],
@@ -227,8 +228,8 @@ def test_what_is_named_as_likely(
     given = iter(confidences + [0.0] * 100)
     monkeypatch.setattr(searcher, "confidence", lambda *arguments: next(given))
     result = base.search(QUESTIONS[0], 10)
-    assert result.verdict == verdict(confidences[0])
-    likely = [hit.issue for hit, one in zip(result.hits, confidences, strict=False) if one >= LIKELY_AT]
+    assert result.verdict == verdict(max(confidences[:MOST_LIKELY]))
+    likely = [hit.issue for hit in result.hits if hit.confidence >= LIKELY_AT]
     assert list(result.likely) == (likely[:MOST_LIKELY] if result.verdict == "likely" else [])
     assert MOST_LIKELY == 3
 

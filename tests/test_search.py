@@ -217,8 +217,10 @@ def test_an_empty_base_answers_nothing(tmp_path: Path) -> None:
 def _check_form(result: SearchResult) -> None:
     assert [hit.rank for hit in result.hits] == list(range(1, len(result.hits) + 1))
     assert len({hit.issue for hit in result.hits}) == len(result.hits)
-    scores = [hit.score for hit in result.hits]
+    scores = [hit.score for hit in result.hits[MOST_LIKELY:]]
     assert scores == sorted(scores, reverse=True)
+    sure = [hit.confidence for hit in result.hits[:MOST_LIKELY]]
+    assert sure == sorted(sure, reverse=True)
     for hit in result.hits:
         assert hit.issue == hit.record.issue
         assert 0 <= hit.confidence < 1

@@ -97,20 +97,23 @@ class Searcher:
             return whole
         lines = [self._hits(read(line), k, rows, lang or query.lang) for line in query.failures]
         known = [hits for hits in lines if hits and hits[0].confidence >= known_at and not hits[0].ruled_out]
-        return (
-            max(known, key=lambda hits: (round(hits[0].confidence, 1), hits[0].evidence.information))
-            if known
-            else whole
-        )
+        if not known:
+            return whole
+        return max(known, key=lambda hits: (round(hits[0].confidence, 1), hits[0].evidence.information))
 
     def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None) -> list[Hit]:
-        """The k nearest of `rows` (None: of all), nearest first, in `lang` or in the question's language."""
+        """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; in `lang` or in the
+        question's language."""
         columns, weights = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
         found = candidates(self.store, self.encoder, self._information, query, rows, k, self._printed_by)
         scores = ranking.scores(found.features, weights)
         every = np.lexsort((found.rows, -scores, found.ruled_out))  # what a number rules out comes last
-        order = every[found.inside[every]][:k]
+        order = every[found.inside[every]][: max(k, MOST_LIKELY)]
         verified = self._verified(query, found, scores, every, order)
+        # The first few are ordered by the closer look.
+        surest = sorted(range(min(MOST_LIKELY, len(order))), key=lambda n: -verified[n][0])
+        kept = [*surest, *range(len(surest), len(order))][:k]
+        order, verified = order[kept], [verified[n] for n in kept]
         chosen = found.rows[order]
         in_language = [columns.translation(row, lang or query.lang) for row in chosen.tolist()]
         if rows is not None:  # a filter holds for what is shown, too
