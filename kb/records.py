@@ -274,6 +274,8 @@ class SearchResult:
     base: str
     """the base that answered: "bundled", or the absolute path of its articles or index; empty for a base in memory"""
     took_ms: float
+    read_as: Query
+    """what the hits answer: `query`, or one line of a log by itself"""
     likely: tuple[str, ...] = ()
     """the issues that are named when the verdict is likely, one to three, the best first"""
 

@@ -92,7 +92,7 @@ def answer_with_why(result: SearchResult) -> dict[str, Any]:
     """The public JSON form of the answer, each result with its `why`."""
     form = result.as_dict()
     for one, hit in zip(form["results"], result.hits, strict=True):
-        one["why"] = why(result.query, hit)
+        one["why"] = why(result.read_as, hit)
     return form
 
 

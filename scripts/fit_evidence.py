@@ -91,7 +91,7 @@ def asked(question: Question, partly: Sequence[str], result: SearchResult, known
         question,
         left,
         known,
-        bool(result.query.signatures),
+        bool(result.read_as.signatures),
         np.array([[getattr(hit.evidence, name) for name in NAMES] for hit in hits]).reshape(-1, len(NAMES)),
         np.array([hit.issue in question.wanted for hit in hits], float),
         np.array([hit.issue in partly for hit in hits], float),

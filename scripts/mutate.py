@@ -56,7 +56,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/content/test_scanning.py",
         "tests/articles/test_own_form.py",
     ),
-    "kb/scan/explain.py": ("tests/test_explain.py",),
+    "kb/search/explain.py": ("tests/test_explain.py",),
     "kb/scan/": ("tests/test_bounds.py", "tests/test_scan.py", "tests/content/test_scanning.py"),
     "kb/serve/page/": ("tests/test_page.py",),
     "kb/serve/": ("tests/test_server.py",),

@@ -22,9 +22,9 @@ from kb.logs.codes import particulars
 from kb.logs.variables import mask
 from kb.records import Evidence, IssueRecord, SearchResult
 from kb.scan import Scanner
-from kb.scan.explain import explain
 from kb.search import searcher
 from kb.search.evidence import RIVALS
+from kb.search.explain import explain
 from kb.search.verdict import CLIP, KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, contributions, curve_for, verdict
 from kb.text import Segmenter, clean, dictionary_for, sentences, tokenise
 

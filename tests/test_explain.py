@@ -1,4 +1,4 @@
-"""kb.scan.explain: which known issue explains what a command printed; kb.brief: how an issue is put in a few lines."""
+"""kb.search.explain: which known issue explains what a command printed; kb.brief: an issue in a few lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from kb import KnowledgeBase
 from kb.brief import cause_line, fix_line, fix_lines, headline, known_issue, of_finding, percent, show_line
 from kb.records import Hit
-from kb.scan.explain import explain
+from kb.search.explain import explain
 from kb.search.verdict import LIKELY_AT
 
 DEQUE = "IndexError: pop from an empty deque"

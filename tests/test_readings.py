@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kb import KnowledgeBase
 from kb.logs.read import FIRST_FAILURES, LAST_FAILURES, MAX_QUERY_CHARS, read
-from kb.scan.explain import explain
+from kb.search.explain import explain
 from kb.text import clean
 
 CASES = [

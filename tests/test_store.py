@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,7 +24,7 @@ from kb.errors import IndexCorrupt, IndexMissing
 from kb.index import faiss as store_faiss
 from kb.index import snapshot
 from kb.index.batch import Batch
-from kb.index.bm25 import K1, B, Bag, bag, postings_of
+from kb.index.bm25 import K1, B, Bag, postings_of
 from kb.index.build import build
 from kb.index.faiss import FaissStore
 from kb.index.header import Header, Vocabulary
@@ -40,7 +41,7 @@ DIM = 4
 quarters = st.integers(-4, 4).map(lambda n: n / 4)
 vector = st.lists(quarters, min_size=DIM, max_size=DIM)
 word = st.sampled_from(["cuda", "oom", "nccl", "loss", "nan", "内存", "死锁", "rank", "zero"])
-one_bag = st.lists(word, max_size=12).map(bag)
+one_bag = st.lists(word, max_size=12).map(lambda terms: dict(Counter(terms)))
 
 
 def record(n: int, lang: Lang = "en", project: str | None = "Demo", issue: int | None = None) -> IssueRecord:

@@ -108,7 +108,7 @@ class Screen:
 
         for hit in shown:
             self._line()
-            first, *others = why_lines(result.query, hit)
+            first, *others = why_lines(result.read_as, hit)
             self._line(first, "bold")
             for line in others:
                 self._line(line)

@@ -1,6 +1,6 @@
 """`kb run`: runs a command, and explains its failure.
 
-`kb.run` runs it and keeps the end of its output, `kb.scan.explain` finds the issue, `kb.components` says whether the
+`kb.run` runs it and keeps the end of its output, `kb.search.explain` finds the issue, `kb.components` says whether the
 issue has anything to do with the command; this module prints and reports.
 """
 
@@ -99,7 +99,7 @@ def _ask(base: KnowledgeBase, output: bytes, command: tuple[str, ...], lang: Lan
     """Only issues count that are about something which the command or its output names."""
     from kb.brief import likely_hits
     from kb.components import is_present
-    from kb.scan.explain import explain
+    from kb.search.explain import explain
     from kb.text.decode import decode_lines
 
     text = decode_lines(output)

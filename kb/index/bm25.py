@@ -11,15 +11,14 @@ Computing the weights beforehand is the idea of bm25s. A test holds scores equal
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kb.arrays import Array
 
-__all__ = ["K1", "B", "Bag", "Postings", "bag", "find", "postings_of"]
+__all__ = ["K1", "B", "Bag", "Postings", "find", "postings_of"]
 
 K1 = 1.5
 B = 0.75
@@ -32,11 +31,6 @@ def find(terms: Sequence[str], term: str) -> int:
     """Where `term` stands in the sorted `terms`, or -1."""
     at = bisect_left(terms, term)
     return at if at < len(terms) and terms[at] == term else -1
-
-
-def bag(terms: Iterable[str]) -> Bag:
-    """Counts the terms of one record."""
-    return dict(Counter(terms))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ In: the bytes of a log, and one snapshot of a base. Out: `Finding`s in a `ScanRe
 
     scanner    which lines are candidates, and what a search says of them
     report     what is found
-    explain    which issue explains the output of a command that failed
     prefilter  which lines of a block are worth a look at all
 """
 

@@ -26,6 +26,7 @@ from kb.records import IssueRecord, Lang
 from kb.scan.prefilter import Prefilter
 from kb.scan.report import Finding, ScanReport, joined
 from kb.search.searcher import Searcher
+from kb.search.verdict import KNOWN_AT
 from kb.text import HAN_CHAR
 from kb.text.decode import decode
 
@@ -34,7 +35,7 @@ __all__ = ["Scan", "Scanner"]
 # Chosen on the questions of tests/cases, planted in healthy logs: above 1.35 more is missed, below 1.2 alarms come.
 ALONE = 1.35  # `Fingerprint.weight` from which a line that one issue prints is searched for by itself
 AROUND = 0.6  # and from which the lines around it are searched for
-SURE, SURER = 0.5, 0.75  # how confident the answer must be: about a line that one issue prints, or several
+SURE, SURER = KNOWN_AT, 0.75  # how confident the answer must be: about a line that one issue prints, or several
 BEFORE, AFTER = 30, 10  # how many lines around it
 MAX_SEARCHES = 40  # searches for lines around, in one log; a search takes as long as a megabyte
 SEARCHES_OF_A_FINGERPRINT = 3

@@ -17,11 +17,11 @@ import numpy as np
 
 from kb.arrays import Array
 from kb.encoders import Encoder, term_table
-from kb.index.header import Vocabulary
 from kb.index.profile import FRONT, Field, Profile, Sentence, digests
 from kb.logs.codes import Codes, particulars
 from kb.logs.variables import mask
 from kb.records import Evidence, Query
+from kb.search.features import Shares
 from kb.search.terms import TermInformation
 from kb.text import clean, sentences
 
@@ -46,7 +46,7 @@ class Question:
     def __init__(
         self,
         query: Query,
-        vocabulary: Vocabulary,
+        shares: Shares,
         information: TermInformation,
         names: frozenset[str],
         encoder: Encoder,
@@ -55,14 +55,12 @@ class Question:
         self.query: Query = query
         self._encoder = encoder
         self.particulars: Codes = particulars("\n".join((*query.signatures, query.prose))[:_PROSE_CHARS])
-        error_shares = vocabulary.shares("\n".join(query.signatures))
-        prose_shares = vocabulary.shares(query.prose[:_PROSE_CHARS])
         said = {
-            term: max(error_shares.get(term, 0.0), prose_shares.get(term, 0.0))
-            for term in (*prose_shares, *error_shares)
+            term: max(shares.errors.get(term, 0.0), shares.prose.get(term, 0.0))
+            for term in (*shares.prose, *shares.errors)
             if not term.isdigit()
         }
-        main = error_shares or prose_shares
+        main = shares.errors or shares.prose
         self.terms: list[str] = list(said)
         known = information.of(self.terms) / information.unseen
         self.shares: Array = np.fromiter(said.values(), np.float32, len(said))
@@ -74,8 +72,7 @@ class Question:
         """the same for its error lines, or for all of a description"""
         self.digests: Array = digests(self.terms)
         self.is_name: Array = np.fromiter((term in names for term in self.terms), bool, len(said))
-        context = digests(vocabulary.shares(query.context[:_PROSE_CHARS]))
-        self.everything: set[int] = {*self.digests.tolist(), *context.tolist()}
+        self.everything: set[int] = {*self.digests.tolist(), *digests(shares.context).tolist()}
         """the digests of all terms, those of stack frames included"""
 
     @cached_property

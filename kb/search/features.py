@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from kb.arrays import Array
 from kb.encoders import Encoder
+from kb.index.header import Vocabulary
 from kb.index.passages import View
 from kb.index.store import Store, Views
 from kb.logs.codes import Codes, codes, contradicts
@@ -22,12 +24,24 @@ from kb.records import Query
 from kb.search import ranking
 from kb.search.terms import TermInformation
 
-__all__ = ["Candidates", "Printed", "candidates", "codes_of", "question_text"]
+__all__ = ["Candidates", "Printed", "Shares", "candidates", "codes_of", "question_text"]
 
 _CANDIDATES = 20  # records from each half; with 60 nothing changes on 846 questions
 _COMPARED = 8  # issues whose error lines are compared word by word; with 4 one more log is missed, with 16 none less
 _CONTRADICTED = 0.5  # what is left of every feature when the issue prints another code, or a number excludes it
 _MAX_TERMS = 400  # of a long log, the most informative
+
+
+class Shares(NamedTuple):
+    """The terms of a question, each with the share of a word that it is."""
+
+    errors: dict[str, float]
+    prose: dict[str, float]
+    context: dict[str, float]
+
+    @classmethod
+    def of(cls, query: Query, vocabulary: Vocabulary) -> Shares:
+        return cls(*map(vocabulary.shares, ("\n".join(query.signatures), query.prose, query.context)))
 
 
 @dataclass(eq=False, repr=False)
@@ -63,6 +77,7 @@ def candidates(
     encoder: Encoder,
     information: TermInformation,
     query: Query,
+    said: Shares,
     rows: Array | None,
     k: int,
     printed_by: Callable[[int], Printed],
@@ -70,9 +85,8 @@ def candidates(
     """At least the k best issues of `rows` (None: of all), where there are so many, and the best ones outside.
     `printed_by` gives the error lines of the record in a row."""
     vocabulary, columns = store.header.vocabulary, store.header.columns
-    error_shares, prose_shares = vocabulary.shares("\n".join(query.signatures)), vocabulary.shares(query.prose)
-    shares = _merged(prose_shares, error_shares)
-    terms = _most_informative(information, error_shares, _merged(shares, vocabulary.shares(query.context)))
+    shares = _merged(said.prose, said.errors)
+    terms = _most_informative(information, said.errors, _merged(shares, said.context))
     texts = [question_text(query), "\n".join(query.signatures[:3]) or query.prose[:2000]]
     vector, main_vector = np.nan_to_num(encoder.encode(texts, kind="query"), posinf=0, neginf=0)
     found = _nearest(store, vector, terms, None, k)
@@ -110,7 +124,7 @@ def candidates(
         "bm25": bm25,
         "bm25_margin": margin if query.signatures else nothing,
         "idf_coverage": _covered(weights, informative, terms, shares, information.unseen),
-        "error_coverage": _covered(weights, informative, terms, error_shares, information.unseen),
+        "error_coverage": _covered(weights, informative, terms, said.errors, information.unseen),
         "bigram_overlap": nothing.copy(),
     }
     table = {name: np.asarray(column, np.float32) for name, column in table.items()}

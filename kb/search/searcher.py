@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +19,7 @@ from kb.logs.variables import mask
 from kb.records import Evidence, Features, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.search import ranking
 from kb.search.evidence import RIVALS, Question, Subject, evidence
-from kb.search.features import Candidates, Printed, candidates
+from kb.search.features import Candidates, Printed, Shares, candidates
 from kb.search.terms import TermInformation
 from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, verdict
 
@@ -74,14 +75,14 @@ class Searcher:
         if rows is not None and not len(rows) and not self._knows(project):
             known = ", ".join(manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
-        hits = self._of_readings(query, k, rows, lang, min_confidence)
+        read_as, hits = self._of_readings(query, k, rows, lang, min_confidence)
         said = verdict(hits[0].confidence, min_confidence) if hits and not hits[0].ruled_out else "unknown"
         if query.is_log and not query.failures:
             said = "unknown"  # what a healthy program prints is no evidence
         likely = [hit.issue for hit in hits if hit.confidence >= LIKELY_AT][:MOST_LIKELY] if said == "likely" else []
         took_ms = (time.perf_counter() - started) * 1000
         folder = manifest.get("folder", "articles")
-        return SearchResult(query, said, tuple(hits), self.snapshot, folder, self.base, took_ms, tuple(likely))
+        return SearchResult(query, said, tuple(hits), self.snapshot, folder, self.base, took_ms, read_as, tuple(likely))
 
     def _knows(self, project: str | None) -> bool:
         rows = self.store.header.columns.rows(project=project)
@@ -89,27 +90,29 @@ class Searcher:
 
     def _of_readings(
         self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None, known_at: float
-    ) -> list[Hit]:
-        """The hits of the whole text, or of one of its lines of failure alone when that says more: a log drowns a line.
-        Of several lines that are known the surest, and of equally sure ones the one that says most."""
-        whole = self._hits(query, k, rows, lang)
-        if not query.is_log:
-            return whole
-        lines = [self._hits(read(line), k, rows, lang or query.lang) for line in query.failures]
-        known = [hits for hits in lines if hits and hits[0].confidence >= known_at and not hits[0].ruled_out]
+    ) -> tuple[Query, list[Hit]]:
+        """The hits of one line of a log that failed, by itself, where such a line is known: the rest of a log drowns
+        it. Of several the surest, and of equally sure ones the one that says most. Else those of the whole text."""
+        known: list[tuple[Query, list[Hit]]] = []
+        for line in map(read, query.failures if query.is_log else ()):
+            hits = self._hits(line, k, rows, lang or query.lang)
+            if hits and hits[0].confidence >= known_at and not hits[0].ruled_out:
+                known.append((replace(line, lang=query.lang), hits))
         if not known:
-            return whole
-        return max(known, key=lambda hits: (round(hits[0].confidence, 1), hits[0].evidence.information))
+            return query, self._hits(query, k, rows, lang)
+        return max(known, key=lambda one: (round(one[1][0].confidence, 1), one[1][0].evidence.information))
 
     def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None) -> list[Hit]:
         """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; in `lang` or in the
         question's language."""
         columns, weights = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
-        found = candidates(self.store, self.encoder, self._information, query, rows, k, self._printed_by)
+        shares = Shares.of(query, self.store.header.vocabulary)
+        found = candidates(self.store, self.encoder, self._information, query, shares, rows, k, self._printed_by)
         scores = ranking.scores(found.features, weights)
         every = np.lexsort((found.rows, -scores, found.ruled_out))  # what a number rules out comes last
         order = every[found.inside[every]][: max(k, MOST_LIKELY)]
-        verified = self._verified(query, found, scores, every, order)
+        question = Question(query, shares, self._information, self._names, self.encoder)
+        verified = self._verified(question, found, scores, every, order)
         # The first few are ordered by the closer look.
         surest = sorted(range(min(MOST_LIKELY, len(order))), key=lambda n: -verified[n][0])
         kept = [*surest, *range(len(surest), len(order))][:k]
@@ -140,14 +143,13 @@ class Searcher:
         ]
 
     def _verified(
-        self, query: Query, found: Candidates, scores: np.ndarray, every: np.ndarray, order: np.ndarray
+        self, question: Question, found: Candidates, scores: np.ndarray, every: np.ndarray, order: np.ndarray
     ) -> list[tuple[float, Evidence]]:
         """The confidence in each of `order`, and the evidence for it. `every`: all candidates, best first, among which
         its rivals are."""
-        curve = curve_for(pasted=bool(query.signatures))
+        curve = curve_for(pasted=bool(question.query.signatures))
         rivals = [at for at in every[: RIVALS + 1].tolist() if at not in order]
         looked_at = [*order.tolist(), *rivals]
-        question = Question(query, self.store.header.vocabulary, self._information, self._names, self.encoder)
         told = evidence(
             question,
             [self._subject(int(found.rows[at])) for at in looked_at],

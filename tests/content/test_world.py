@@ -15,7 +15,7 @@ from kb import KnowledgeBase
 from kb.components import is_present
 from kb.records import Verdict
 from kb.scan import Scanner
-from kb.scan.explain import explain
+from kb.search.explain import explain
 
 WORLD = Path(__file__).parents[1] / "cases" / "world"
 LOGS = {kind: sorted((WORLD / "logs" / kind).glob("*.log")) for kind in ("healthy", "ordinary", "known")}
