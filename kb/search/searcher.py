@@ -27,7 +27,7 @@ __all__ = ["MAX_K", "Searcher"]
 
 MAX_K = 100
 _MAX_KEPT = 10_000  # records whose error lines are kept as terms
-_MAX_SUBJECTS = 256  # issues, some 100 kB each, that are kept ready for verification
+_MAX_SUBJECTS = 256  # issues, some 200 kB each, that are kept ready for verification
 _MATCHED_TERMS = 5
 _LEAST_INFORMATIVE = 0.3  # of the most informative shared term: below this a term is not shown as matched
 
@@ -169,13 +169,15 @@ class Searcher:
         return frozenset(header.vocabulary.tokenise("\n".join(header.manifest["projects"])))
 
     def _subject(self, row: int) -> Subject:
-        found = self._subjects.get(row)
+        """The issue of a record."""
+        columns = self.store.header.columns
+        issue = int(columns.issue[row])
+        found = self._subjects.get(issue)
         if found is None:
-            if len(self._subjects) >= _MAX_SUBJECTS:
-                self._subjects.clear()
-            translations, _ = self.store.header.columns.translations([row])
-            profiles = self.store.profiles(translations.tolist())
-            found = self._subjects[row] = Subject.of(profiles, self._information)
+            profiles = self.store.profiles(columns.translations([row])[0].tolist())
+            found = self._subjects[issue] = Subject.of(profiles, self._information)
+            if len(self._subjects) > _MAX_SUBJECTS:
+                self._subjects.pop(next(iter(self._subjects)), None)  # the oldest; another thread may have taken it
         return found
 
     def _printed_by(self, row: int) -> Printed:
