@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 __all__ = [
     "Article",
+    "Branch",
     "Evidence",
     "Features",
     "Hit",
@@ -43,6 +44,15 @@ class Source:
     last_line: int
 
 
+class Branch(NamedTuple):
+    """One way out of an issue that has many causes."""
+
+    condition: str
+    """as in `IssueRecord.conditions`, or empty: the article says it in words only"""
+    issue: str
+    """where it leads: `<slug>#<n>`"""
+
+
 @dataclass(frozen=True, slots=True)
 class IssueRecord:
     """One known problem in one language."""
@@ -55,11 +65,15 @@ class IssueRecord:
     project: str | None
     title: str
     """one line"""
+    summary: str
+    """the cause in a sentence and what to try first, markdown in one line; empty when the article has none"""
     symptom: str
-    """markdown, verbatim slices of the article; so are cause, fix, only_when and confusable"""
+    """markdown, verbatim slices of the article; so are cause, fix, triage, only_when and confusable"""
     cause: str
     """empty when the article names none; never invented"""
     fix: str
+    triage: str
+    """of an issue whose message has many causes: which circumstance leads to which issue; else empty"""
     only_when: str
     """by which numbers of its message one sees that it is this issue; empty when the article names none"""
     confusable: str
@@ -68,6 +82,8 @@ class IssueRecord:
     """literal error lines"""
     conditions: tuple[str, ...]
     """those of `only_when`, as in `unallocated >= 0.5 GiB`: `kb.logs.conditions` evaluates them"""
+    branches: tuple[Branch, ...]
+    """those of `triage`, in its order"""
     aliases: tuple[str, ...]
     """how people without an error line would describe the problem; empty when the article lists none"""
     versions: tuple[str, ...]
@@ -86,6 +102,7 @@ class IssueRecord:
         """The public JSON form (`kb parse --json`, `kb show --json`)."""
         values = {name: getattr(self, name) for name in self.__slots__}
         place = self.source
+        values["branches"] = [branch._asdict() for branch in self.branches]
         return {**values, "source": {"path": place.path, "first_line": place.first_line, "last_line": place.last_line}}
 
     @classmethod
@@ -94,6 +111,7 @@ class IssueRecord:
         values = {name: data[name] for name in cls.__slots__}
         for name in ("errors", "conditions", "aliases", "versions", "tags", "sources"):
             values[name] = tuple(values[name])
+        values["branches"] = tuple(Branch(**branch) for branch in values["branches"])
         values["source"] = Source(**values["source"])
         return cls(**values)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kb.articles.lines import Line
+from kb.records import Branch
 
 __all__ = ["IssueFields", "Part", "slice_of"]
 
@@ -35,8 +36,12 @@ class IssueFields:
     symptom: list[Part] = field(default_factory=list)
     cause: list[Part] = field(default_factory=list)
     fix: list[Part] = field(default_factory=list)
+    summary: list[Part] = field(default_factory=list)
+    """only of an article in our own form, as are all up to `conditions`"""
     only_when: list[Part] = field(default_factory=list)
-    """only of an article in our own form, as are the next two"""
+    triage: list[Part] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=list)
+    """the bullets of `triage`"""
     confusable: list[Part] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
     """what the bullets of `only_when` begin with"""

@@ -2,9 +2,11 @@
 
     # Article title
     ## Issue title            one for each issue (an article of one issue may leave it out)
+    ### In short | 一句话
     ### Symptom | 现象
     ### Cause | 原因
     ### Fix | 解决方案
+    ### Which one is it | 先分清是哪一种
     ### Only when | 判别
     ### Not to be confused with | 容易混淆
     ### Asked as | 常见问法
@@ -22,7 +24,7 @@ from kb.articles.fields import IssueFields, Part, slice_of
 from kb.articles.items import list_items
 from kb.articles.kinds import REMARK_KINDS
 from kb.articles.lines import Line
-from kb.records import Remark
+from kb.records import Branch, Remark
 
 __all__ = ["OWN_LABELS", "read_own_form"]
 
@@ -30,12 +32,16 @@ RoleOf = Callable[[str], str]
 """the role of a heading in the vocabulary for pages in any form; "" when it has none"""
 
 OWN_LABELS = {
+    "in short": "summary",
+    "一句话": "summary",
     "symptom": "symptom",
     "现象": "symptom",
     "cause": "cause",
     "原因": "cause",
     "fix": "fix",
     "解决方案": "fix",
+    "which one is it": "triage",
+    "先分清是哪一种": "triage",
     "only when": "only_when",
     "判别": "only_when",
     "not to be confused with": "confusable",
@@ -49,6 +55,7 @@ _PROJECT = re.compile(
     r"^\s{0,3}(?:\*\*)?(?:Project|项目)(?:\*\*)?\s?[:：]\s?(?:\*\*)?\s?(\S[^\n]{0,80})", re.IGNORECASE
 )
 _BULLET = re.compile(r"^\s{0,8}(?:[-*+•]|\d{1,2}[.)、])\s{1,4}")
+_LINK = re.compile(r"\[`?([\w-]{1,100}#\d{1,4})`?\]")
 _CONDITION = re.compile(r"^\s{0,1}[-*+•]\s{1,4}(?:`([^`\n]{1,300})`|(\S[^\n]{0,80}))")
 
 
@@ -141,12 +148,14 @@ def _read_issue(node: _Node, remarks: list[Remark], role_of: RoleOf) -> IssueFie
     remarks += [Remark(line.no, "unread", line.text.strip()) for line in loose]
     for child in node.children:
         role = child.own_role
-        if role in ("symptom", "cause", "fix", "only_when", "confusable"):
+        if role in ("summary", "symptom", "cause", "fix", "triage", "only_when", "confusable"):
             part = Part(child.body)
             getattr(issue, role).append(part)
             issue.last = max([issue.last, child.heading.no, *(line.no for line in child.body if line.kind != "blank")])
             if role == "only_when":
                 issue.conditions = _conditions(child.body)
+            elif role == "triage":
+                issue.branches = _branches(child.body)
         elif role == "aliases":
             issue.aliases = _aliases(child.body)
         else:
@@ -159,6 +168,17 @@ def _conditions(lines: Sequence[Line]) -> list[str]:
     condition."""
     found = (_CONDITION.match(line.text) for line in lines if line.kind == "text")
     return [(match[1] or match[2]).strip() for match in found if match]
+
+
+def _branches(lines: Sequence[Line]) -> list[Branch]:
+    """The bullets that link to an issue: the condition that each begins with, if any, and the issue."""
+    _, items, _ = list_items(lines)
+    texts = (" ".join(line.text.strip() for line in item) for item in items)
+    return [
+        Branch(condition[1].strip() if (condition := _CONDITION.match(text)) and condition[1] else "", link[1])
+        for text in texts
+        if (link := _LINK.search(text))
+    ]
 
 
 def _aliases(lines: Sequence[Line]) -> list[str]:

@@ -1,10 +1,14 @@
-"""Conditions of an article on the quantities of a message: `unallocated >= 0.5 GiB`, `seqnum < 100 or numel == 1`.
+"""Conditions of an article on what was pasted: `unallocated >= 0.5 GiB`, `seqnum < 100 or numel == 1`,
+`prints "vendor err 129"`.
 
-    condition  = comparison { " or " comparison }
+    condition  = alternative { " or " alternative }
+    alternative = comparison | prints
     comparison = name  ( < | <= | > | >= | == | != )  number [ unit ]
+    prints     = "prints" quoted text
 
 A name is one of `kb.logs.quantities.UNITS`. Sizes want a unit (B, KiB, MiB, GiB, TiB), times too (ms, s, min, h); other
-quantities have none.
+quantities have none. A quoted text is looked for without regard to case and to the width of spaces; that it is absent
+says nothing, since people paste parts.
 """
 
 from __future__ import annotations
@@ -17,10 +21,12 @@ from typing import NamedTuple
 
 from kb.logs.quantities import UNITS, Quantities
 
-__all__ = ["Comparison", "evaluate", "holds", "parse"]
+__all__ = ["Comparison", "Prints", "evaluate", "holds", "parse"]
 
 _MAX_CHARS = 200
 _COMPARISON = re.compile(r"([a-z_]{1,40}) ?(<=|>=|==|!=|<|>) ?(-?\d{1,12}(?:\.\d{1,12})?)(?: ?([A-Za-z]{1,4}))?")
+_PRINTS = re.compile(r'prints "([^"]{3,120})"')
+_ALTERNATIVE = re.compile(r' or (?=[a-z_]{1,40} ?[<>=!]|prints ")')
 _OPERATORS = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
@@ -38,39 +44,56 @@ class Comparison(NamedTuple):
     """in the unit of `UNITS`"""
 
 
+class Prints(NamedTuple):
+    text: str
+    """in lower case, one space between words"""
+
+
 @lru_cache(maxsize=1024)
-def parse(condition: str) -> tuple[Comparison, ...]:
+def parse(condition: str) -> tuple[Comparison | Prints, ...]:
     """The alternatives of a condition. Raises ValueError with a sentence for the writer when it cannot be read."""
     if len(condition) > _MAX_CHARS:
         raise ValueError(f"a condition has at most {_MAX_CHARS} characters")
-    return tuple(_comparison(part.strip()) for part in condition.split(" or "))
+    return tuple(_alternative(part.strip()) for part in _ALTERNATIVE.split(condition))
 
 
-def holds(condition: str, quantities: Quantities) -> bool | None:
-    """Whether a text that prints these quantities meets the condition; None when it prints too few of them to tell.
+def holds(condition: str, quantities: Quantities, text: str = "") -> bool | None:
+    """Whether a text that prints these quantities meets the condition; None when it prints too little to tell.
 
     Of a quantity with several values (a log of several processes) one that meets it is enough. Raises ValueError as
     `parse` does."""
-    answers = [
-        any(_OPERATORS[one.operator](value, one.bound) for value in quantities[one.name])
-        if one.name in quantities
-        else None
-        for one in parse(condition)
-    ]
+    answers = [_meets(one, quantities, text) for one in parse(condition)]
     return True if True in answers else None if None in answers else False
 
 
-def evaluate(conditions: Iterable[str], quantities: Quantities) -> bool | None:
+def _meets(one: Comparison | Prints, quantities: Quantities, text: str) -> bool | None:
+    if isinstance(one, Prints):
+        return True if one.text in " ".join(text.casefold().split()) else None
+    if one.name not in quantities:
+        return None
+    return any(_OPERATORS[one.operator](value, one.bound) for value in quantities[one.name])
+
+
+def evaluate(conditions: Iterable[str], quantities: Quantities, text: str = "") -> bool | None:
     """Whether all conditions hold: False when one does not, True when all do, None when neither can be told.
 
     A condition that cannot be read says nothing; `kb check` reports it."""
     answers = []
     for condition in conditions:
         try:
-            answers.append(holds(condition, quantities))
+            answers.append(holds(condition, quantities, text))
         except ValueError:
             answers.append(None)
     return False if False in answers else True if answers and None not in answers else None
+
+
+def _alternative(text: str) -> Comparison | Prints:
+    if text.startswith("prints"):
+        found = _PRINTS.fullmatch(text)
+        if found is None:
+            raise ValueError(f'{text!r} quotes no text of 3 to 120 characters; as in: prints "vendor err 129"')
+        return Prints(" ".join(found[1].casefold().split()))
+    return _comparison(text)
 
 
 def _comparison(text: str) -> Comparison:

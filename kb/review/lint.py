@@ -12,6 +12,7 @@ from typing import Any, Literal
 from kb.articles import is_draft
 from kb.articles.folder import list_articles, read_articles
 from kb.articles.scaffold import PLACEHOLDER
+from kb.articles.steps import BASES, steps
 from kb.errors import ArticleError
 from kb.logs import conditions
 from kb.logs.quantities import quantities
@@ -31,6 +32,14 @@ _URL = re.compile(r"https?://[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}(?::\d{1,5})?(?:[
 _CODE = re.compile(r"`[^`\n]{0,300}`")
 _ISSUE = re.compile(r"`([\w-]{1,100})#(\d{1,4})(?:/\w\w)?`")
 _WORD = re.compile(rf"[{HAN}]|[^\W{HAN}]+")
+
+_HARMFUL = re.compile(
+    r"\brm\s+-\w*[rf]|\breboot\b(?!=)|\bkill\s+-(?:9|KILL)|\bpkill\b|\bgit\s+reset\s+--hard|\bprune\b|\bmkfs\b|"
+    r"--gpu-reset|\bdrop_caches\b|\bsystemctl\s+(?:restart|stop)\s+docker|--privileged\b|trust[-_]remote[-_]code"
+)
+"""commands that destroy something, stop somebody else's work, or let strangers' code in"""
+
+_MOST_IN_SHORT: dict[Lang, int] = {"en": 260, "zh": 140}  # characters; two lines of a terminal
 
 _SHINGLE = 5  # words
 _HOLDERS = 8  # of the records with a shingle, how many are compared with a later one
@@ -107,6 +116,8 @@ def review(folder: Path) -> list[Problem]:
             problems += _between(slug, twins[slug])
     problems += _spellings(here.records)
     problems += _alike([record for record in here.records if record.source.path not in unfinished])
+    issues = {record.issue for record in here.records}
+    problems += [problem for record in here.records for problem in _branches(record, issues)]
     drafts = {article.path for article, _ in here.articles if article.draft}
     problems = [replace(f, level="warning") if f.path in drafts else f for f in problems]
     problems += [Problem(path, None, "warning", IS_DRAFT) for path in drafts]
@@ -162,6 +173,7 @@ def _within(article: Article) -> Iterator[Problem]:
         if not record.project:
             yield _at(record, "warning", f"{record.id} names no project")
         yield from _conditions(record)
+        yield from _summary_and_steps(record)
         text = f"{record.symptom}\n{record.fix}"
         if article.lang == "zh" and text.strip() and not HAN_CHAR.search("".join(prose_lines(text))):
             yield _at(record, "warning", f"{record.id} has no Chinese character")
@@ -184,6 +196,37 @@ def _conditions(record: IssueRecord) -> Iterator[Problem]:
             yield _at(record, "error", f"a condition of {record.id} cannot be read: {error}")
     if conditions.evaluate(record.conditions, quantities("\n".join(record.errors))) is False:
         yield _at(record, "error", f"the error lines of {record.id} do not meet its conditions")
+
+
+def _summary_and_steps(record: IssueRecord) -> Iterator[Problem]:
+    """Of an issue that begins with what to try first: whether it is short, and what stands behind each step."""
+    if not record.summary:
+        return
+    most = _MOST_IN_SHORT[record.lang]
+    if len(record.summary) > most:
+        yield _at(record, "warning", f"{record.id}: In short has {len(record.summary)} characters; at most {most}")
+    for number, step in enumerate(steps(record.fix), 1):
+        if step.claims and step.basis is None:
+            marks = ", ".join(f"*({mark})*" for mark in BASES)
+            yield _at(record, "warning", f"{record.id}: step {number} does not say what stands behind it: {marks}")
+    for number, step in enumerate(steps(record.fix), 1):
+        if (found := _HARMFUL.search(step.text)) and "**" not in step.text:
+            what = " ".join(found[0].split())
+            yield _at(record, "warning", f"{record.id}: step {number} has `{what}` and no **warning** of what it destroys")
+
+
+def _branches(record: IssueRecord, issues: set[str]) -> Iterator[Problem]:
+    """Of an issue that leads to others: that a program can follow it."""
+    if record.triage and not record.branches:
+        yield _at(record, "error", f"{record.id} leads nowhere: no bullet of Which one is it links an issue")
+    for branch in record.branches:
+        if branch.issue not in issues or branch.issue == record.issue:
+            yield _at(record, "error", f"{record.id} leads to {branch.issue}, which is not there")
+        if branch.condition:
+            try:
+                conditions.parse(branch.condition)
+            except ValueError as error:
+                yield _at(record, "error", f"a condition of {record.id} cannot be read: {error}")
 
 
 def _left_to_write(path: str, text: str) -> Iterator[Problem]:
@@ -223,6 +266,12 @@ def _between(slug: str, translations: dict[Lang, Article]) -> Iterator[Problem]:
     for one, two in zip(en.records, zh.records, strict=False):
         if one.project != two.project:
             yield _at(two, "warning", f"the project is {two.project} here, {one.project} in {en.path}")
+        if one.branches != two.branches:
+            yield _at(two, "error", f"{two.id} and {one.id} lead to different issues, or on different conditions")
+        if bool(one.summary) != bool(two.summary):
+            yield _at(two if one.summary else one, "warning", f"only one language of {one.issue} has In short (一句话)")
+        if [step.basis for step in steps(one.fix)] != [step.basis for step in steps(two.fix)] and one.summary:
+            yield _at(two, "warning", f"the steps of {two.id} and {one.id} have different marks of what stands behind them")
         if set(one.conditions) != set(two.conditions):
             yield _at(two, "error", f"{two.id} and {one.id} have different conditions")
         if bool(one.errors) != bool(two.errors):
