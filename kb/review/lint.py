@@ -207,12 +207,11 @@ def _summary_and_steps(record: IssueRecord) -> Iterator[Problem]:
         yield _at(record, "warning", f"{record.id}: In short has {len(record.summary)} characters; at most {most}")
     for number, step in enumerate(steps(record.fix), 1):
         if step.claims and step.basis is None:
-            marks = ", ".join(f"*({mark})*" for mark in BASES)
+            marks = " ".join(f"*({mark})*" for mark in BASES if mark.isascii() == (record.lang == "en"))
             yield _at(record, "warning", f"{record.id}: step {number} does not say what stands behind it: {marks}")
-    for number, step in enumerate(steps(record.fix), 1):
         if (found := _HARMFUL.search(step.text)) and "**" not in step.text:
             what = " ".join(found[0].split())
-            yield _at(record, "warning", f"{record.id}: step {number} has `{what}` and no **warning** of what it destroys")
+            yield _at(record, "warning", f"{record.id}: step {number} has `{what}` and no **warning** in bold")
 
 
 def _branches(record: IssueRecord, issues: set[str]) -> Iterator[Problem]:
@@ -271,7 +270,9 @@ def _between(slug: str, translations: dict[Lang, Article]) -> Iterator[Problem]:
         if bool(one.summary) != bool(two.summary):
             yield _at(two if one.summary else one, "warning", f"only one language of {one.issue} has In short (一句话)")
         if [step.basis for step in steps(one.fix)] != [step.basis for step in steps(two.fix)] and one.summary:
-            yield _at(two, "warning", f"the steps of {two.id} and {one.id} have different marks of what stands behind them")
+            yield _at(
+                two, "warning", f"the steps of {two.id} and {one.id} have different marks of what stands behind them"
+            )
         if set(one.conditions) != set(two.conditions):
             yield _at(two, "error", f"{two.id} and {one.id} have different conditions")
         if bool(one.errors) != bool(two.errors):
