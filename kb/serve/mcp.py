@@ -338,8 +338,8 @@ def _result(hit: Hit, result: SearchResult) -> Result:
         if hit.issue in result.likely:
             others = [other.record for other in likely_hits(result) if other is not hit]
             cause, apart = _cut(cause_sentence(hit.record)), _cut(tells_apart(hit.record, others))
-        few = {"errors": issue.errors[:3], "sources": issue.sources[:2]}
-        issue = replace(issue, symptom=brief, cause=cause, fix=None, triage="", **few)
+        issue = replace(issue, symptom=brief, cause=cause, fix=None, triage="")
+        issue = replace(issue, errors=issue.errors[:3], sources=issue.sources[:2])
     matched = [_cut(text, 300) for text in hit.matched]
     return Result(
         **vars(issue),
