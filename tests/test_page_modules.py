@@ -69,8 +69,8 @@ def test_only_web_addresses_become_links() -> None:
         """
         const hrefs = (element) => all(element).filter((one) => one.tag === "a").map((one) => one.attributes.href);
         const links = given.map((href) => ({ tag: "a", href, children: ["words"] }));
-        result = [hrefs(parts.body({ ...record, sources: given }, { whole: true })),
-          hrefs(parts.body({ ...record, tree: { ...record.tree, fix: links } }))];
+        result = [hrefs(parts.body({ ...record, leads_to: [], sources: given }, { whole: true })),
+          hrefs(parts.body({ ...record, leads_to: [], tree: { ...record.tree, fix: links } }))];
         """,
         web + other,
     )
