@@ -286,8 +286,11 @@ def test_new_lays_out_what_check_wants_filled(base: Path) -> None:
         article = parse(path.read_bytes(), path=f"{lang}/nccl-timeout.md")
         (record,) = article.records
         assert record.project == "NCCL: the library"
-        assert all(PLACEHOLDER.search(text) for text in (record.title, record.symptom, record.cause, record.fix))
-        assert len([f for f in review(base) if f.path == article.path and "left to write" in f.message]) == 10
+        assert all(
+            PLACEHOLDER.search(text)
+            for text in (record.title, record.summary, record.symptom, record.cause, record.fix)
+        )
+        assert len([f for f in review(base) if f.path == article.path and "left to write" in f.message]) == 11
     for path in paths:
         filled = PLACEHOLDER.sub("words 和字", path.read_text("utf-8"))
         filled = filled.replace("other-slug", "other").replace("sources: []", "sources: [https://github.com/x/y]")
