@@ -39,6 +39,12 @@ _HARMFUL = re.compile(
 )
 """commands that destroy something, stop somebody else's work, or let strangers' code in"""
 
+_OPEN_ENDED = re.compile(
+    r">=?|\+$|\b(?:and|or) (?:newer|later|up|above)\b|\bonwards\b|\b(?:all|any|every) versions?\b|"
+    r"以上|及以后|之后|起$|所有版本|各版本"
+)
+_ENDED = re.compile(r"<|\b(?:to|up to|until|through|checked|as of)\b|[–至到]|核对|查证|截至|20\d\d")
+
 _MOST_IN_SHORT: dict[Lang, int] = {"en": 260, "zh": 140}  # characters; two lines of a terminal
 
 _SHINGLE = 5  # words
@@ -205,6 +211,11 @@ def _summary_and_steps(record: IssueRecord) -> Iterator[Problem]:
     most = _MOST_IN_SHORT[record.lang]
     if len(record.summary) > most:
         yield _at(record, "warning", f"{record.id}: In short has {len(record.summary)} characters; at most {most}")
+    for version in record.versions:
+        if _OPEN_ENDED.search(version) and not _ENDED.search(version):
+            yield _at(
+                record, "warning", f"{record.id}: the versions {version!r} have no end; with what were they checked?"
+            )
     for number, step in enumerate(steps(record.fix), 1):
         if step.claims and step.basis is None:
             marks = " ".join(f"*({mark})*" for mark in BASES if mark.isascii() == (record.lang == "en"))
