@@ -160,6 +160,7 @@ EDITS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     "a step without a basis": ([SHORT], "warning", "step 1 does not say what stands behind it"),
     "a summary in one language": ([SHORT], "warning", "only one language of empty#1 has In short"),
     "harm": ([SHORT, (STEP, "1. `rm -rf out`")], "warning", "step 1 has `rm -rf` and no **warning**"),
+    "ways in words only": ([WAYS], "warning", "no way out begins with a condition"),
     "other ways out": ([WAYS], "error", "lead to different issues"),
     "no way out": ([WAYS, ("[`other#1`](other.md)\n", "alas\n")], "error", "empty#1/en leads nowhere"),
     "a wrong way": ([WAYS, ("- Later: [`other#1`]", "- [`other#7`]")], "error", "other#7, which is not there"),

@@ -229,6 +229,8 @@ def _branches(record: IssueRecord, issues: set[str]) -> Iterator[Problem]:
     """Of an issue that leads to others: that a program can follow it."""
     if record.triage and not record.branches:
         yield _at(record, "error", f"{record.id} leads nowhere: no bullet of Which one is it links an issue")
+    if record.branches and not any(branch.condition for branch in record.branches):
+        yield _at(record, "warning", f"{record.id}: no way out begins with a condition that a program can check")
     for branch in record.branches:
         if branch.issue not in issues or branch.issue == record.issue:
             yield _at(record, "error", f"{record.id} leads to {branch.issue}, which is not there")
