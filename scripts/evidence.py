@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kb import KnowledgeBase
+from kb.search.explain import explain
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "articles" / "evidence"
@@ -71,9 +72,10 @@ def run(path: Path, half: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def first_issue(base: KnowledgeBase, printed: str) -> str:
-    hits = base.search(printed, 1).hits
-    return hits[0].issue if hits else "nothing"
+def asked(base: KnowledgeBase, printed: str) -> tuple[str, bool]:
+    """The first issue for what a program printed, and whether it is known."""
+    explained = explain(base.searcher, printed.encode())
+    return (explained.record.issue if explained.record else "nothing"), explained.answered
 
 
 def judge(path: Path, base: KnowledgeBase) -> Verdict:
@@ -91,12 +93,12 @@ def judge(path: Path, base: KnowledgeBase) -> Verdict:
         return verdict(f"error took longer than {SECONDS} s")
     if not printed.strip():
         return verdict("error prints nothing")
-    if (first := first_issue(base, printed)) != issue:
+    if (first := asked(base, printed)[0]) != issue:
         return verdict(f"what error prints leads to {first}: {last_line(printed)}")
     code, printed = run(path, "cure")
     if code != 0:
         return verdict(f"cure ends with {code}: {last_line(printed)}")
-    if printed.strip() and base.search(printed, 1).answered and first_issue(base, printed) == issue:
+    if asked(base, printed) == (issue, True):
         return verdict(f"cure prints the failure, too: {last_line(printed)}")
     return verdict("", "ok")
 
