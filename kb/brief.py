@@ -30,6 +30,7 @@ __all__ = [
     "headline",
     "hit_line",
     "known_issue",
+    "leads_line",
     "likely_hits",
     "likely_issues",
     "likely_line",
@@ -39,6 +40,7 @@ __all__ = [
     "pieces_of",
     "searched_line",
     "show_line",
+    "summary_line",
     "tells_apart",
 ]
 
@@ -56,6 +58,7 @@ LABELS: dict[Lang, dict[str, str]] = {
         "likely one": "Not certain: it may be this issue.",
         "likely several": "Not certain: it may be one of these.",
         "apart": "How to tell",
+        "summary": "In short",
         "symptom": "Symptom",
         "cause": "Cause",
         "fix": "Fix",
@@ -64,6 +67,8 @@ LABELS: dict[Lang, dict[str, str]] = {
         "no fix": "(no confirmed fix is known)",
         "confidence": "confidence",
         "matched": "matched",
+        "triage": "Which one is it",
+        "leads to": "What you pasted points to: {issues}",
         "only when": "Only when",
         "confusable": "Not to be confused with",
         "aliases": "Asked as",
@@ -89,6 +94,7 @@ LABELS: dict[Lang, dict[str, str]] = {
         "likely one": "不能确定，可能是下面这个问题：",
         "likely several": "不能确定，可能是下面几个问题之一：",
         "apart": "如何判断",
+        "summary": "一句话",
         "symptom": "现象",
         "cause": "原因",
         "fix": "解决方案",
@@ -97,6 +103,8 @@ LABELS: dict[Lang, dict[str, str]] = {
         "no fix": "（尚无确认有效的解决办法）",
         "confidence": "置信度",
         "matched": "匹配",
+        "triage": "先分清是哪一种",
+        "leads to": "从贴出的内容看，是这个：{issues}",
         "only when": "判别",
         "confusable": "容易混淆",
         "aliases": "常见问法",
@@ -145,10 +153,21 @@ def cause_sentence(record: IssueRecord) -> str:
     return _first_sentence(record.cause)
 
 
+def summary_line(record: IssueRecord) -> str:
+    """Under a label, the cause in a sentence and what to try first; empty when the article does not say it in short."""
+    words = LABELS[record.lang]
+    return f"{words['summary']}{words['colon']}{record.summary}" if record.summary else ""
+
+
 def cause_line(record: IssueRecord) -> str:
-    """The same under a label."""
+    """`cause_sentence` under a label."""
     words = LABELS[record.lang]
     return f"{words['cause']}{words['colon']}{cause_sentence(record)}" if record.cause else ""
+
+
+def leads_line(hit: Hit) -> str:
+    """Of an issue with many causes, which of them what was pasted shows; empty for other issues."""
+    return LABELS[hit.record.lang]["leads to"].format(issues=", ".join(hit.leads_to)) if hit.leads_to else ""
 
 
 def fix_line(record: IssueRecord) -> str:
@@ -216,7 +235,8 @@ def known_issue(hit: Hit) -> list[str]:
     """An answer in at most eleven lines, for whoever has the failure on the screen above. Its first words are English
     in any language: a program may look for them."""
     record = hit.record
-    below = [cause_line(record), *fix_lines(record), show_line(record)]
+    said = summary_line(record) or cause_line(record)
+    below = [said, leads_line(hit), *fix_lines(record, MAX_FIX_LINES - bool(hit.leads_to)), show_line(record)]
     known = "known issue" if record.lang == "en" else f"known issue · {LABELS[record.lang]['known']}"
     first = f"kb: {known} ({percent(hit.confidence)}): {headline(record)}"
     return [first, *("  " + line for line in below if line)]
@@ -244,7 +264,8 @@ def of_finding(finding: Finding, log: str) -> list[Line]:
         ),
         Line(f"  > {finding.text}", "quote"),
     ]
-    lines += [Line(f"  {text}", "text") for text in (cause_line(record), fix_line(record)) if text]
+    said = [summary_line(record)] if record.summary else [cause_line(record), fix_line(record)]
+    lines += [Line(f"  {text}", "text") for text in said if text]
     return [*lines, Line(f"  {show_line(record)}", "note")]
 
 

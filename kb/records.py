@@ -248,6 +248,8 @@ class Hit:
     """by which it was verified"""
     ruled_out: bool
     """the question prints a number that the issue excludes (`IssueRecord.conditions`)"""
+    leads_to: tuple[str, ...]
+    """of an issue with many causes: the issues whose condition (`IssueRecord.branches`) the question meets"""
     matched: tuple[str, ...]
     """the strings of the query that this record contains, the most informative first"""
 
@@ -260,9 +262,12 @@ class Hit:
             "lang": r.lang,
             "project": r.project,
             "title": r.title,
+            "summary": r.summary,
             "symptom": r.symptom,
             "cause": r.cause,
             "fix": r.fix,
+            "triage": r.triage,
+            "leads_to": list(self.leads_to),
             "only_when": r.only_when,
             "confusable": r.confusable,
             "errors": list(r.errors),

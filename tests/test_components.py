@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-from conftest import check_growth
+from conftest import EMPTY_RECORD, check_growth
 
 from kb import KnowledgeBase
 from kb.components import _COMPONENTS, components, is_present
-from kb.records import IssueRecord, Source
+from kb.records import IssueRecord
 
 
 def record(
     project: str | None = None, *, tags: tuple[str, ...] = (), errors: tuple[str, ...] = (), symptom: str = ""
 ) -> IssueRecord:
-    return IssueRecord(
-        id="a#1/en",
-        issue="a#1",
-        lang="en",
-        project=project,
-        title="It stops",
-        symptom=symptom,
-        cause="",
-        fix="",
-        only_when="",
-        confusable="",
-        errors=errors,
-        conditions=(),
-        aliases=(),
-        versions=(),
-        tags=tags,
-        sources=(),
-        source=Source("en/a.md", 1, 9),
-    )
+    return replace(EMPTY_RECORD, project=project, tags=tags, errors=errors, symptom=symptom)
 
 
 @pytest.mark.parametrize(

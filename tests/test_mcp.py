@@ -32,8 +32,21 @@ from kb.serve.mcp import make_server
 from kb.serve.params import replace_lone_surrogates
 
 ROOT = Path(__file__).parents[1]
-BRIEF = {"issue", "lang", "project", "title", "symptom", "cause", "fix", "errors", "versions", "sources"}
-BRIEF |= {"rank", "confidence", "matched", "tells_apart"}
+BRIEF = {
+    "issue",
+    "lang",
+    "project",
+    "title",
+    "summary",
+    "symptom",
+    "cause",
+    "fix",
+    "triage",
+    "errors",
+    "versions",
+    "sources",
+}
+BRIEF |= {"rank", "confidence", "matched", "leads_to", "tells_apart"}
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import CORPUS, FakeEncoder, Write, article, examples
+from conftest import CORPUS, EMPTY_RECORD, FakeEncoder, Write, article, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,7 +32,7 @@ from kb.index.profile import (
     terms_of,
     unpack,
 )
-from kb.records import IssueRecord, Source
+from kb.records import IssueRecord
 from kb.text import Segmenter, clean, dictionary_for, tokenise
 
 WORDS = [
@@ -53,12 +53,9 @@ text = st.lists(st.sampled_from([*WORDS, ".", "\n", "`", "#", "。"]), max_size=
 texts = st.lists(text, max_size=3).map(tuple)
 DICTIONARY = dictionary_for(WORDS)
 SEGMENTER = Segmenter(DICTIONARY)
-EMPTY = IssueRecord(
-    "a#1/en", "a#1", "en", None, "", "", "", "", "", "", (), (), (), (), (), (), Source("en/a.md", 1, 1)
-)
 records = st.builds(
     lambda project, title, symptom, cause, fix, confusable, errors, aliases, tags: replace(
-        EMPTY,
+        EMPTY_RECORD,
         project=project,
         title=title,
         symptom=symptom,
@@ -149,7 +146,7 @@ def test_a_profile_comes_back_as_it_was_packed(record: IssueRecord) -> None:
 
 def test_the_sentences_of_a_record() -> None:
     record = replace(
-        EMPTY,
+        EMPTY_RECORD,
         title="Training hangs",
         symptom="It prints nothing. Then it stops:\n\n```\nCODE = 1\n```\n\nAll ranks wait.",
         errors=("timeout after 600 s", "timeout after 601 s"),
@@ -165,7 +162,7 @@ def test_the_sentences_of_a_record() -> None:
     confusable = [one for kind, one in told if kind == Sentence.CONFUSABLE]
     assert 1 <= len(confusable) <= MAX_CONFUSABLE
     assert len(confusable) == len(set(confusable))
-    assert profile_sentences(EMPTY) == [(Sentence.FRONT, "")]
+    assert profile_sentences(EMPTY_RECORD) == [(Sentence.FRONT, "")]
 
 
 def test_a_record_is_segmented_alike_in_any_company(tmp_path: Path, write: Write) -> None:
@@ -201,7 +198,11 @@ def test_every_profile_of_a_base(index: Path) -> None:
 @pytest.fixture(scope="module")
 def whole() -> bytes:
     record = replace(
-        EMPTY, title="It hangs 训练", symptom="NCCL timeout. Exit code 137.", errors=("boom 7",), aliases=("x y",)
+        EMPTY_RECORD,
+        title="It hangs 训练",
+        symptom="NCCL timeout. Exit code 137.",
+        errors=("boom 7",),
+        aliases=("x y",),
     )
     return profile_of(record, FakeEncoder(4))[0]
 

@@ -153,6 +153,28 @@ def test_what_is_found(name: str, base: Path) -> None:
     assert message in found.message
 
 
+SHORT, STEP = ("### Symptom", "### In short\n\nGather.\n\n### Symptom"), "1. Gather the weights"
+WAYS = "### Not to be", "### Which one is it\n\n- Later: [`other#1`](other.md)\n- Sooner.\n\n### Not to be"
+EDITS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
+    "a long summary": ([SHORT, ("Gather.\n", "Gather. " * 40)], "warning", "at most 260"),
+    "a step without a basis": ([SHORT], "warning", "step 1 does not say what stands behind it"),
+    "a summary in one language": ([SHORT], "warning", "only one language of empty#1 has In short"),
+    "harm": ([SHORT, (STEP, "1. `rm -rf out`")], "warning", "step 1 has `rm -rf` and no **warning**"),
+    "other ways out": ([WAYS], "error", "lead to different issues"),
+    "no way out": ([WAYS, ("[`other#1`](other.md)\n", "alas\n")], "error", "empty#1/en leads nowhere"),
+    "a wrong way": ([WAYS, ("- Later: [`other#1`]", "- [`other#7`]")], "error", "other#7, which is not there"),
+    "a riddle": ([WAYS, ("- Later: [", "- `moon == 3`: [")], "error", "'moon' is no quantity"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_what_is_found_in_summaries_and_ways_out(name: str, base: Path) -> None:
+    edits, level, message = EDITS[name]
+    for old, new in edits:
+        edit(base, old, new)
+    assert [f for f in review(base) if f.level == level and message in f.message]
+
+
 def test_links_in_code_and_to_the_web_are_not_followed(base: Path) -> None:
     edit(base, "```\nRuntimeError", "```\n[x](nowhere.md) `other#9`\nRuntimeError")
     edit(base, "(other.md)", "(other.md#cause) [y](https://example.org/nowhere.md) `trl#3199` [z](../zh/other.md)")
@@ -264,8 +286,11 @@ def test_new_lays_out_what_check_wants_filled(base: Path) -> None:
         article = parse(path.read_bytes(), path=f"{lang}/nccl-timeout.md")
         (record,) = article.records
         assert record.project == "NCCL: the library"
-        assert all(PLACEHOLDER.search(text) for text in (record.title, record.symptom, record.cause, record.fix))
-        assert len([f for f in review(base) if f.path == article.path and "left to write" in f.message]) == 10
+        assert all(
+            PLACEHOLDER.search(text)
+            for text in (record.title, record.summary, record.symptom, record.cause, record.fix)
+        )
+        assert len([f for f in review(base) if f.path == article.path and "left to write" in f.message]) == 11
     for path in paths:
         filled = PLACEHOLDER.sub("words 和字", path.read_text("utf-8"))
         filled = filled.replace("other-slug", "other").replace("sources: []", "sources: [https://github.com/x/y]")

@@ -8,12 +8,13 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import FakeEncoder, Write, article, examples
+from conftest import EMPTY_RECORD, FakeEncoder, Write, article, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +32,7 @@ from kb.index.header import Header, Vocabulary
 from kb.index.passages import View
 from kb.index.profile import Profile, unpack
 from kb.index.store import Store, Views, rank
-from kb.records import IssueRecord, Lang, Ranking, Source
+from kb.records import Branch, IssueRecord, Lang, Ranking, Source
 from kb.search.searcher import Searcher
 from kb.search.terms import TermInformation
 
@@ -47,9 +48,8 @@ one_bag = st.lists(word, max_size=12).map(lambda terms: dict(Counter(terms)))
 def record(n: int, lang: Lang = "en", project: str | None = "Demo", issue: int | None = None) -> IssueRecord:
     name = f"a#{(n if issue is None else issue) + 1}"
     title, source = f"title {n} 标题", Source("en/a.md", n + 1, n + 1)
-    return IssueRecord(
-        f"{name}/{lang}", name, lang, project, title, "s", "c", "f", "", "", (f"E{n}",), (), (), (), (), (), source
-    )
+    texts = {"title": title, "symptom": "s", "cause": "c", "fix": "f", "errors": (f"E{n}",)}
+    return replace(EMPTY_RECORD, id=f"{name}/{lang}", issue=name, lang=lang, project=project, source=source, **texts)
 
 
 def kind_of(n: int) -> int:
@@ -339,25 +339,9 @@ AWKWARD = '\u2028\u2029\x85\x0b\x0c\r\n\t"\\\0\x1b[31m\u202e 标题 🙂 \ud800'
 
 def test_any_text_survives(tmp_path: Path) -> None:
     """Line separators that are none in JSON lines, controls, lone surrogates."""
-    one = IssueRecord(
-        "a#1/en",
-        "a#1",
-        "en",
-        AWKWARD,
-        AWKWARD,
-        AWKWARD,
-        "",
-        "",
-        AWKWARD,
-        AWKWARD,
-        (AWKWARD,) * 2,
-        (AWKWARD,),
-        (AWKWARD,),
-        (),
-        (),
-        (),
-        Source("a", 1, 1),
-    )
+    texts = dict.fromkeys(("project", "title", "summary", "symptom", "triage", "only_when", "confusable"), AWKWARD)
+    lists = {"errors": (AWKWARD,) * 2, "conditions": (AWKWARD,), "branches": (Branch(AWKWARD, AWKWARD),)}
+    one = replace(EMPTY_RECORD, aliases=(AWKWARD,), **texts, **lists)
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]]] * 2, records=[one, record(1)])
     assert store.records([0, 1]) == [one, record(1)]
     assert store.contents().records == [one, record(1)]

@@ -25,6 +25,10 @@ _BODY: dict[Lang, str] = {
 
 ## <to write: the issue's title, what fails where>
 
+### In short
+
+<to write: the cause in a sentence; then the one command or setting to try first, in `inline code`>
+
 ### Symptom
 
 ```
@@ -39,13 +43,13 @@ _BODY: dict[Lang, str] = {
 
 ### Fix
 
-1. <to write: the first step, best remedy first>
+1. <to write: the first step, best remedy first> *(reasoned)*
 
    ```bash
    <to write: its commands or settings>
    ```
 
-2. <to write: how to see that it worked>
+2. Check: <to write: how to see that it worked>
 
 ### Not to be confused with
 
@@ -53,12 +57,16 @@ _BODY: dict[Lang, str] = {
 
 ### Asked as
 
-- <to write: how somebody without the error line would put it; one way a line, in other words each time>
+- <to write: how people title such a question: project, model, what it does; one way a line, six or so>
 """,
     "zh": """\
 # {title}
 
 ## <待写：问题的标题，什么地方出了什么错>
+
+### 一句话
+
+<待写：一句话说原因，再说最先试的那条命令或设置，写成 `inline code`>
 
 ### 现象
 
@@ -74,13 +82,13 @@ _BODY: dict[Lang, str] = {
 
 ### 解决方案
 
-1. <待写：第一步，最有效的放最前>
+1. <待写：第一步，最有效的放最前> *（推断）*
 
    ```bash
    <待写：命令或配置>
    ```
 
-2. <待写：怎样确认已经解决>
+2. 检查：<待写：怎样确认已经解决>
 
 ### 容易混淆
 
@@ -88,7 +96,7 @@ _BODY: dict[Lang, str] = {
 
 ### 常见问法
 
-- <待写：手头没有报错的人会怎么问；一行一种问法，用词尽量不同>
+- <待写：大家提问时的标题：项目、模型、现象；一行一种，六种左右>
 """,
 }
 _TITLE: dict[Lang, str] = {"en": "<to write: the article's title>", "zh": "<待写：文章标题>"}

@@ -48,7 +48,7 @@ def steps(fix: str) -> list[Step]:
     outside = list(prose_lines(fix))  # fenced lines come back empty
     starts = [n for n, line in enumerate(outside) if _ITEM.match(line)]
     found = []
-    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, stop in zip(starts, [*starts, len(lines)][1:], strict=True):
         text = "\n".join([_ITEM.sub("", lines[start], count=1), *lines[start + 1 : stop]]).strip()
         mark = _MARK.search("\n".join(outside[start:stop]))
         found.append(Step(text, BASES[mark[1]] if mark else None, not _CHECK.match(text)))

@@ -14,6 +14,7 @@ from kb.brief import (
     LABELS,
     headline,
     hit_line,
+    leads_line,
     likely_hits,
     likely_line,
     likely_lines,
@@ -117,13 +118,21 @@ class Screen:
         """Which base was asked."""
         self._line(searched_line(lang, size=size, where=where), "dim")
 
-    def record(self, record: IssueRecord, *, note: str = "", most_sources: int | None = None) -> None:
+    def record(self, record: IssueRecord, *, note: str = "", leads: str = "", most_sources: int | None = None) -> None:
+        """`leads`: of an issue with many causes, to which of them the question points."""
         words = LABELS[record.lang]
         self._line(headline(record), "bold")
         self._line(record.id + (f"  ·  {note}" if note else ""), "dim")
+        if record.summary:
+            self._section(words["summary"], record.summary)
+        if leads:
+            self._line()
+            self._line(leads, "bold yellow")
         self._section(words["symptom"], record.symptom or "\n".join(record.errors))
         self._section(words["cause"], record.cause or words["no cause"])
         self._section(words["fix"], record.fix or words["no fix"])
+        if record.triage:
+            self._section(words["triage"], record.triage)
         if record.only_when and most_sources is None:
             self._section(words["only when"], record.only_when)
         if record.confusable and most_sources is None:
@@ -151,6 +160,8 @@ class Screen:
         self._line(f"{record.id}  ·  {words['confidence']} {percent(confidence)}", "dim")
         if base:
             self._line(f"{words['base']}: {base}", "dim")
+        if record.summary:
+            self._section(words["summary"], record.summary)
         self._section(words["cause"], record.cause or words["no cause"])
         self._section(words["fix"], record.fix or words["no fix"])
         self._line()
@@ -178,7 +189,7 @@ class Screen:
         note = f"{words['confidence']} {percent(hit.confidence)}"
         if hit.matched:
             note += f"  ·  {words['matched']}: {', '.join(hit.matched)}"
-        self.record(hit.record, note=note, most_sources=2)
+        self.record(hit.record, note=note, leads=leads_line(hit), most_sources=2)
         # A long remedy scrolls the title away, and what is last stays before one's eyes.
         self._line(f"{hit.record.id}  ·  {words['confidence']} {percent(hit.confidence)}", "dim")
 

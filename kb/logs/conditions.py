@@ -26,7 +26,7 @@ __all__ = ["Comparison", "Prints", "evaluate", "holds", "parse"]
 _MAX_CHARS = 200
 _COMPARISON = re.compile(r"([a-z_]{1,40}) ?(<=|>=|==|!=|<|>) ?(-?\d{1,12}(?:\.\d{1,12})?)(?: ?([A-Za-z]{1,4}))?")
 _PRINTS = re.compile(r'prints "([^"]{3,120})"')
-_ALTERNATIVE = re.compile(r' or (?=[a-z_]{1,40} ?[<>=!]|prints ")')
+_OR = re.compile(r' or (?=[^"]*(?:"[^"]*"[^"]*)*$)')  # not inside quotes
 _OPERATORS = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
@@ -54,7 +54,7 @@ def parse(condition: str) -> tuple[Comparison | Prints, ...]:
     """The alternatives of a condition. Raises ValueError with a sentence for the writer when it cannot be read."""
     if len(condition) > _MAX_CHARS:
         raise ValueError(f"a condition has at most {_MAX_CHARS} characters")
-    return tuple(_alternative(part.strip()) for part in _ALTERNATIVE.split(condition))
+    return tuple(_alternative(part.strip()) for part in _OR.split(condition))
 
 
 def holds(condition: str, quantities: Quantities, text: str = "") -> bool | None:

@@ -39,6 +39,12 @@ _HARMFUL = re.compile(
 )
 """commands that destroy something, stop somebody else's work, or let strangers' code in"""
 
+_OPEN_ENDED = re.compile(
+    r">=?|\+$|\b(?:and|or) (?:newer|later|up|above)\b|\bonwards\b|\b(?:all|any|every) versions?\b|"
+    r"以上|及以后|之后|起$|所有版本|各版本"
+)
+_ENDED = re.compile(r"<|\b(?:to|up to|until|through|checked|as of)\b|[–至到]|核对|查证|截至|20\d\d")
+
 _MOST_IN_SHORT: dict[Lang, int] = {"en": 260, "zh": 140}  # characters; two lines of a terminal
 
 _SHINGLE = 5  # words
@@ -205,14 +211,18 @@ def _summary_and_steps(record: IssueRecord) -> Iterator[Problem]:
     most = _MOST_IN_SHORT[record.lang]
     if len(record.summary) > most:
         yield _at(record, "warning", f"{record.id}: In short has {len(record.summary)} characters; at most {most}")
+    for version in record.versions:
+        if _OPEN_ENDED.search(version) and not _ENDED.search(version):
+            yield _at(
+                record, "warning", f"{record.id}: the versions {version!r} have no end; with what were they checked?"
+            )
     for number, step in enumerate(steps(record.fix), 1):
         if step.claims and step.basis is None:
-            marks = ", ".join(f"*({mark})*" for mark in BASES)
+            marks = " ".join(f"*({mark})*" for mark in BASES if mark.isascii() == (record.lang == "en"))
             yield _at(record, "warning", f"{record.id}: step {number} does not say what stands behind it: {marks}")
-    for number, step in enumerate(steps(record.fix), 1):
         if (found := _HARMFUL.search(step.text)) and "**" not in step.text:
             what = " ".join(found[0].split())
-            yield _at(record, "warning", f"{record.id}: step {number} has `{what}` and no **warning** of what it destroys")
+            yield _at(record, "warning", f"{record.id}: step {number} has `{what}` and no **warning** in bold")
 
 
 def _branches(record: IssueRecord, issues: set[str]) -> Iterator[Problem]:
@@ -271,7 +281,9 @@ def _between(slug: str, translations: dict[Lang, Article]) -> Iterator[Problem]:
         if bool(one.summary) != bool(two.summary):
             yield _at(two if one.summary else one, "warning", f"only one language of {one.issue} has In short (一句话)")
         if [step.basis for step in steps(one.fix)] != [step.basis for step in steps(two.fix)] and one.summary:
-            yield _at(two, "warning", f"the steps of {two.id} and {one.id} have different marks of what stands behind them")
+            yield _at(
+                two, "warning", f"the steps of {two.id} and {one.id} have different marks of what stands behind them"
+            )
         if set(one.conditions) != set(two.conditions):
             yield _at(two, "error", f"{two.id} and {one.id} have different conditions")
         if bool(one.errors) != bool(two.errors):

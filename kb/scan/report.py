@@ -48,6 +48,7 @@ class Finding:
             "count": self.count,
             "processes": self.processes,
             "text": self.text,
+            "summary": r.summary,
             "cause": r.cause,
             "fix": r.fix,
             "sources": list(r.sources),

@@ -9,7 +9,7 @@ the question says in the symptom, or only in the fix? Does the record know every
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -161,35 +161,40 @@ class Subject:
 
 
 def evidence(
-    question: Question, subjects: Sequence[Subject], scores: Sequence[float], described: Sequence[float], most: int
+    question: Question,
+    subjects: Sequence[Subject],
+    scores: Sequence[float],
+    described: Sequence[float],
+    kin: Sequence[Set[int]],
 ) -> list[Evidence]:
-    """Of the first `most` of the `subjects`. The first `RIVALS` + 1 are what each is compared with, so they are the
-    best. `scores` and `described`: of all candidates, the subjects first: score, and cosine of title and symptom."""
+    """Of the first `len(kin)` of the `subjects`. The first `RIVALS` + 1 are what each is compared with, so they are the
+    best. `scores` and `described`: of all candidates, the subjects first: score, and cosine of title and symptom.
+    `kin`: of each, itself and the candidates with which it is not compared."""
     in_sentences = [_sentences(question, subject) for subject in subjects]
     means = [mean for mean, _ in in_sentences]
     return [
         Evidence(
-            lead=scores[i] - _best_other(scores, i),
-            lead_over_rest=scores[i] - float(np.mean(_others(scores, i)[:3] or [0.0])),
-            described_lead=described[i] - _best_other(described, i),
-            sentence_lead=means[i] - _best_other(means[: RIVALS + 1], i),
+            lead=scores[i] - _best(_others(scores, kin[i])),
+            lead_over_rest=scores[i] - float(np.mean(_others(scores, kin[i])[:3] or [0.0])),
+            described_lead=described[i] - _best(_others(described, kin[i])),
+            sentence_lead=means[i] - _best(_others(means[: RIVALS + 1], kin[i])),
             confusable_lead=in_sentences[i][1],
             **_of_question(question),
             **_coverage(question, subject),
             **_aligned(question, subject),
             **_particulars(question, subject),
         )
-        for i, subject in enumerate(subjects[:most])
+        for i, subject in enumerate(subjects[: len(kin)])
     ]
 
 
-def _others(values: Sequence[float], i: int) -> list[float]:
-    return [*values[:i], *values[i + 1 :]]
+def _others(values: Sequence[float], kin: Set[int]) -> list[float]:
+    return [value for i, value in enumerate(values) if i not in kin]
 
 
-def _best_other(values: Sequence[float], i: int) -> float:
-    """0 when there is no other."""
-    return max(_others(values, i), default=0.0)
+def _best(values: Sequence[float]) -> float:
+    """0 when there is none."""
+    return max(values, default=0.0)
 
 
 def _of_question(question: Question) -> dict[str, float]:

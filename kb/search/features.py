@@ -7,7 +7,7 @@ Chinese question with English terms in it finds words in both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,11 +20,11 @@ from kb.index.passages import View
 from kb.index.store import Store, Views
 from kb.logs.codes import Codes, codes, contradicts
 from kb.logs.variables import mask
-from kb.records import Query
+from kb.records import Branch, Query
 from kb.search import ranking
 from kb.search.terms import TermInformation
 
-__all__ = ["Candidates", "Printed", "Shares", "candidates", "codes_of", "question_text"]
+__all__ = ["Candidates", "Printed", "Shares", "candidates", "codes_of", "met_branches", "question_text"]
 
 _CANDIDATES = 20  # records from each half; with 60 nothing changes on 846 questions
 _COMPARED = 8  # issues whose error lines are compared word by word; with 4 one more log is missed, with 16 none less
@@ -46,12 +46,14 @@ class Shares(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Printed:
-    """The error lines of a record."""
+    """The error lines of a record, and what it says about the numbers in them."""
 
+    issue: str
     terms: list[list[str]]
     """of each line, its variable parts masked"""
     codes: Codes
     conditions: tuple[str, ...]
+    branches: tuple[Branch, ...]
 
 
 @dataclass(eq=False, repr=False)
@@ -68,8 +70,16 @@ class Candidates:
     """(n,) float32: the cosine of title and symptom with the question's error lines, or with a description"""
     ruled_out: Array
     """(n,) bool: the question prints a number that the record excludes"""
+    ways_out: Mapping[int, Mapping[int, bool]]
+    """position of an issue with many causes -> those of the issues to which it leads -> does the question meet the
+    condition for that?"""
     terms: tuple[str, ...]
     """of the question, without stack frames"""
+
+    def kin(self, position: int) -> set[int]:
+        """Candidates that are no rivals of this one: where it leads to, and what leads to it."""
+        above = {family for family, ways in self.ways_out.items() if position in ways}
+        return above | set(self.ways_out.get(position, ()))
 
 
 def candidates(
@@ -106,6 +116,7 @@ def candidates(
             dict.fromkeys(ranking.NAMES, nothing),
             nothing,
             np.zeros(0, bool),
+            {},
             tuple(shares),
         )
     starts = np.flatnonzero(np.concatenate([[True], issues[1:] != issues[:-1]]))
@@ -131,8 +142,10 @@ def candidates(
     best = _best_of_each(row_weights.sum(axis=1), starts)
     chosen = translations[best]
     inside = np.ones(len(chosen), bool) if rows is None else np.isin(chosen, rows)
-    ruled_out = _compare_errors(table, query, vocabulary.tokenise, chosen, inside, printed_by)
-    return Candidates(chosen, inside, table, described, ruled_out, tuple(shares))
+    compared = _promising(table, query, inside)
+    printed = {i: printed_by(int(chosen[i])) for i in compared}
+    ruled_out = _compare_errors(table, query, vocabulary.tokenise, printed)
+    return Candidates(chosen, inside, table, described, ruled_out, _ways_out(query, printed), tuple(shares))
 
 
 def _nearest(store: Store, vector: Array, terms: Sequence[str], rows: Array | None, k: int) -> set[int]:
@@ -151,29 +164,26 @@ def _cosines(views: Views, vector: Array, rows: Array) -> Array:
     return found
 
 
+def _promising(table: dict[str, Array], query: Query, inside: Array) -> list[int]:
+    """The positions that the features so far favour: reading a record costs more than everything else here, so only
+    these are compared."""
+    order = np.argsort(-ranking.scores(table, ranking.fit_for(pasted=bool(query.signatures))), kind="stable")
+    return sorted({*order[:_COMPARED].tolist(), *order[inside[order]][:_COMPARED].tolist()})
+
+
 def _compare_errors(
-    table: dict[str, Array],
-    query: Query,
-    tokenise: Callable[[str], list[str]],
-    rows: Array,
-    inside: Array,
-    printed_by: Callable[[int], Printed],
+    table: dict[str, Array], query: Query, tokenise: Callable[[str], list[str]], printed: Mapping[int, Printed]
 ) -> Array:
     """Fills in `bigram_overlap` and lowers what contradicts the question; (n,) bool: which issues a number rules out.
-
-    Reading a record costs more than everything else here, so only the issues are compared that the other features
-    already favour."""
+    `printed`: by position, of the issues that are compared."""
     lines = [tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
     codes_asked = codes_of(query)
-    order = np.argsort(-ranking.scores(table, ranking.fit_for(pasted=bool(query.signatures))), kind="stable")
-    ruled_out = np.zeros(len(rows), bool)
+    ruled_out = np.zeros(len(table["bigram_overlap"]), bool)
     has_numbers = any(map(str.isdigit, query.text))
-    promising = {*order[:_COMPARED].tolist(), *order[inside[order]][:_COMPARED].tolist()}
-    for i in sorted(promising):
-        printed = printed_by(int(rows[i]))
-        table["bigram_overlap"][i] = ranking.bigram_overlap(lines, printed.terms)
-        ruled_out[i] = bool(printed.conditions) and has_numbers and _excluded(query.text, printed.conditions)
-        if ruled_out[i] or contradicts(codes_asked, printed.codes):
+    for i, one in printed.items():
+        table["bigram_overlap"][i] = ranking.bigram_overlap(lines, one.terms)
+        ruled_out[i] = bool(one.conditions) and has_numbers and _excluded(query.text, one.conditions)
+        if ruled_out[i] or contradicts(codes_asked, one.codes):
             for column in table.values():
                 column[i] *= _CONTRADICTED
     return ruled_out
@@ -185,6 +195,30 @@ def _excluded(text: str, conditions: Sequence[str]) -> bool:
     from kb.logs.quantities import quantities
 
     return evaluate(conditions, quantities(text)) is False
+
+
+def _ways_out(query: Query, printed: Mapping[int, Printed]) -> dict[int, dict[int, bool]]:
+    """`Candidates.ways_out`, among the issues that are compared."""
+    position = {one.issue: i for i, one in printed.items()}
+    found: dict[int, dict[int, bool]] = {}
+    for i, one in printed.items():
+        if one.branches:
+            met = set(met_branches(query.text, one.branches))
+            targets = dict.fromkeys(branch.issue for branch in one.branches)
+            found[i] = {position[issue]: issue in met for issue in targets if issue in position}
+    return found
+
+
+def met_branches(text: str, branches: Sequence[Branch]) -> list[str]:
+    """The issues whose condition the text meets, in order; of an issue without branches none."""
+    if not any(branch.condition for branch in branches):
+        return []
+    from kb.logs.conditions import evaluate  # as in `_excluded`
+    from kb.logs.quantities import quantities
+
+    found = quantities(text)
+    met = [branch.issue for branch in branches if evaluate([branch.condition], found, text) is True]
+    return list(dict.fromkeys(met))
 
 
 def codes_of(query: Query) -> Codes:

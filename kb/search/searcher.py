@@ -19,7 +19,7 @@ from kb.logs.variables import mask
 from kb.records import Evidence, Features, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.search import ranking
 from kb.search.evidence import RIVALS, Question, Subject, evidence
-from kb.search.features import Candidates, Printed, Shares, candidates
+from kb.search.features import Candidates, Printed, Shares, candidates, met_branches
 from kb.search.terms import TermInformation
 from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, verdict
 
@@ -113,8 +113,9 @@ class Searcher:
         order = every[found.inside[every]][: max(k, MOST_LIKELY)]
         question = Question(query, shares, self._information, self._names, self.encoder)
         verified = self._verified(question, found, scores, every, order)
+        open_to_more = _pass_on(found, order.tolist(), verified)
         # The first few are ordered by the closer look.
-        surest = sorted(range(min(MOST_LIKELY, len(order))), key=lambda n: -verified[n][0])
+        surest = sorted(range(min(MOST_LIKELY, len(order))), key=lambda n: (-verified[n][0], order[n] in open_to_more))
         kept = [*surest, *range(len(surest), len(order))][:k]
         order, verified = order[kept], [verified[n] for n in kept]
         chosen = found.rows[order]
@@ -135,6 +136,7 @@ class Searcher:
                 features=Features(**{name: float(column[at]) for name, column in found.features.items()}),
                 evidence=evidence,
                 ruled_out=bool(found.ruled_out[at]),
+                leads_to=tuple(met_branches(query.text, record.branches)),
                 matched=strings,
             )
             for rank, (at, record, strings, (confidence, evidence)) in enumerate(
@@ -150,12 +152,14 @@ class Searcher:
         curve = curve_for(pasted=bool(question.query.signatures))
         rivals = [at for at in every[: RIVALS + 1].tolist() if at not in order]
         looked_at = [*order.tolist(), *rivals]
+        everyone = [*looked_at, *np.delete(np.arange(len(scores)), looked_at).tolist()]
+        place = {at: n for n, at in enumerate(everyone)}
         told = evidence(
             question,
             [self._subject(int(found.rows[at])) for at in looked_at],
-            [*scores[looked_at].tolist(), *np.delete(scores, looked_at).tolist()],
-            [*found.described[looked_at].tolist(), *np.delete(found.described, looked_at).tolist()],
-            len(order),
+            scores[everyone].tolist(),
+            found.described[everyone].tolist(),
+            [{place[at], *(place[other] for other in found.kin(at))} for at in order.tolist()],
         )
         return [
             (0.0 if found.ruled_out[at] else confidence(one, curve), one)
@@ -187,7 +191,9 @@ class Searcher:
                 self._printed.clear()
             record = self.store.records([row])[0]
             terms = [self.store.header.vocabulary.tokenise(mask(line)) for line in record.errors]
-            found = self._printed[row] = Printed(terms, codes("\n".join(record.errors)), record.conditions)
+            found = self._printed[row] = Printed(
+                record.issue, terms, codes("\n".join(record.errors)), record.conditions, record.branches
+            )
         return found
 
     def _matched(
@@ -212,6 +218,17 @@ class Searcher:
             shared = [terms[i] for i in order if not (terms[i].isdigit() or terms[i] in repeated)]
             matched.append((*lines[:2], *shared[:_MATCHED_TERMS]))
         return matched
+
+
+def _pass_on(found: Candidates, order: list[int], verified: list[tuple[float, Evidence]]) -> set[int]:
+    """Makes an issue at least as sure as the one with many causes that leads to it, where the question meets the
+    condition. Returns those that led further."""
+    led = {(family, way) for family, ways in found.ways_out.items() for way, is_met in ways.items() if is_met}
+    led = {(family, way) for family, way in led if {family, way} <= {*order} and not found.ruled_out[way]}
+    for family, way in led:
+        n = order.index(way)
+        verified[n] = max(verified[n][0], verified[order.index(family)][0]), verified[n][1]
+    return {family for family, _ in led}
 
 
 def _flat(text: str) -> str:

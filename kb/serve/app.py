@@ -169,7 +169,7 @@ def _dumped(value: Any) -> bytes:
 
 
 def _tree(record: IssueRecord) -> dict[str, Any]:
-    return {name: nodes.parse(getattr(record, name)) for name in ("symptom", "cause", "fix")}
+    return {name: nodes.parse(getattr(record, name)) for name in ("summary", "symptom", "cause", "fix", "triage")}
 
 
 def _explained(error: Exception, path: str) -> Response:

@@ -99,10 +99,14 @@ class Issue:
     lang: Lang
     project: str | None
     title: str
+    summary: str
+    """the cause in a sentence and what to try first; empty: the article does not say it in short"""
     symptom: str
     cause: str | None
     """empty: the article names none; null: left out here, get_issue has it. The same holds for fix"""
     fix: str | None
+    triage: str
+    """of an issue with many causes: which circumstance leads to which issue; empty for others, and where fix is null"""
     errors: list[str]
     versions: list[str]
     sources: list[str]
@@ -113,6 +117,8 @@ class Result(Issue):
     rank: int
     confidence: float
     matched: list[str]
+    leads_to: list[str]
+    """of an issue with many causes: those to which the question points; get_issue shows them"""
     tells_apart: str | None = None
     """of a likely issue, whose `cause` is one sentence: by what one sees that it is this one"""
 
@@ -313,9 +319,11 @@ def _issue(record: IssueRecord) -> Issue:
         lang=record.lang,
         project=None if record.project is None else _cut(record.project, 200),
         title=_cut(record.title),
+        summary=_cut(record.summary, MAX_BRIEF),
         symptom=_cut(record.symptom),
         cause=_cut(record.cause),
         fix=_cut(record.fix),
+        triage=_cut(record.triage),
         errors=[_cut(line, 1000) for line in record.errors[:MAX_LISTED]],
         versions=[_cut(one, 200) for one in record.versions[:MAX_LISTED]],
         sources=[_cut(one, 500) for one in record.sources[:MAX_LISTED]],
@@ -330,9 +338,17 @@ def _result(hit: Hit, result: SearchResult) -> Result:
         if hit.issue in result.likely:
             others = [other.record for other in likely_hits(result) if other is not hit]
             cause, apart = _cut(cause_sentence(hit.record)), _cut(tells_apart(hit.record, others))
-        issue = replace(issue, symptom=brief, cause=cause, fix=None, errors=issue.errors[:3], sources=issue.sources[:2])
+        issue = replace(issue, symptom=brief, cause=cause, fix=None, triage="")
+        issue = replace(issue, errors=issue.errors[:3], sources=issue.sources[:2])
     matched = [_cut(text, 300) for text in hit.matched]
-    return Result(**vars(issue), rank=hit.rank, confidence=round(hit.confidence, 4), matched=matched, tells_apart=apart)
+    return Result(
+        **vars(issue),
+        rank=hit.rank,
+        confidence=round(hit.confidence, 4),
+        matched=matched,
+        leads_to=[visible(one) for one in hit.leads_to],
+        tells_apart=apart,
+    )
 
 
 def _cut(text: str, most: int = MAX_FIELD) -> str:

@@ -35,9 +35,11 @@ class Element(_Shape):
 
 
 class Tree(_Shape):
+    summary: list[str | Element]
     symptom: list[str | Element]
     cause: list[str | Element]
     fix: list[str | Element]
+    triage: list[str | Element]
 
 
 OptionalTree = Annotated[Tree | None, Field(description="Only with render=tree.")]
@@ -68,9 +70,12 @@ class Result(_Shape):
     lang: Lang
     project: str | None
     title: str
+    summary: Annotated[str, Field(description="The cause in a sentence and what to try first; may be empty.")]
     symptom: Annotated[str, Field(description="Markdown, as are cause and fix; cause and fix may be empty.")]
     cause: str
     fix: str
+    triage: Annotated[str, Field(description="Which circumstance leads to which issue; empty for most.")]
+    leads_to: Annotated[list[str], Field(description="The issues of `triage` whose condition the question meets.")]
     only_when: Annotated[str, Field(description="By which numbers of its message one knows it; may be empty.")]
     confusable: Annotated[str, Field(description="What looks alike and is another issue; may be empty.")]
     errors: list[str]

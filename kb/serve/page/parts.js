@@ -86,12 +86,12 @@ function chips(label, texts) {
 }
 
 function section(name, nodes) {
-  const words = nodes.length ? elements(nodes) : name === "symptom" ? [] : [el("p", { class: "none" }, say(`no ${name}`))];
+  const words = nodes.length ? elements(nodes) : name !== "cause" && name !== "fix" ? [] : [el("p", { class: "none" }, say(`no ${name}`))];
   if (!words.length) return null;
   return el("section", { class: name }, el("h3", {}, say(name)), ...words);
 }
 
-// Symptom, cause and fix of a record, then its sources. `whole` shows all sources and the aliases.
+// What a record says in short, its symptom, cause and fix, then its sources. `whole` shows all sources and the aliases.
 export function body(record, { whole = false } = {}) {
   const errors = record.tree.symptom.length ? [] : [{ tag: "pre", lang: "", children: [record.errors.join("\n")] }];
   const symptom = record.tree.symptom.length || !record.errors.length ? record.tree.symptom : errors;
@@ -110,7 +110,17 @@ export function body(record, { whole = false } = {}) {
     ]),
     ...fact("base", record.base && record.base !== "bundled" ? [el("span", {}, record.base)] : []),
   );
-  const parts = [section("symptom", symptom), section("cause", record.tree.cause), section("fix", record.tree.fix), aliases, facts];
+  const leads = record.leads_to?.length
+    ? el("p", { class: "leads" }, say("leads to"), " ", ...record.leads_to.flatMap((one, n) => [n ? ", " : "", el("a", { href: permalink(one) }, one)]))
+    : null;
+  const parts = [
+    section("summary", record.tree.summary),
+    leads,
+    section("symptom", symptom),
+    ...["cause", "fix", "triage"].map((name) => section(name, record.tree[name])),
+    aliases,
+    facts,
+  ];
   return el("div", { class: "body", lang: record.lang === "zh" ? "zh-Hans" : "en" }, ...parts.filter(Boolean));
 }
 
