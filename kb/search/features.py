@@ -71,15 +71,14 @@ class Candidates:
     ruled_out: Array
     """(n,) bool: the question prints a number that the record excludes"""
     ways_out: Mapping[int, Mapping[int, bool]]
-    """position of an issue with many causes -> those of the issues to which it leads -> does the question meet the
-    condition for that?"""
+    """position of an issue with many causes (a family) -> those of the issues to which it leads -> does the question
+    meet the condition for that?"""
     terms: tuple[str, ...]
     """of the question, without stack frames"""
 
     def kin(self, position: int) -> set[int]:
-        """Candidates that are no rivals of this one: where it leads to, and what leads to it."""
-        above = {family for family, ways in self.ways_out.items() if position in ways}
-        return above | set(self.ways_out.get(position, ()))
+        """Candidates that are no rivals of this one: of a family those to which it leads; of others, all families."""
+        return set(self.ways_out.get(position, self.ways_out))
 
 
 def candidates(
@@ -91,9 +90,11 @@ def candidates(
     rows: Array | None,
     k: int,
     printed_by: Callable[[int], Printed],
+    around: str,
 ) -> Candidates:
     """At least the k best issues of `rows` (None: of all), where there are so many, and the best ones outside.
-    `printed_by` gives the error lines of the record in a row."""
+    `printed_by` gives the error lines of the record in a row. `around`: all that was pasted, of which `query` may be a
+    line: conditions of `IssueRecord.branches` are looked for in it."""
     vocabulary, columns = store.header.vocabulary, store.header.columns
     shares = _merged(said.prose, said.errors)
     terms = _most_informative(information, said.errors, _merged(shares, said.context))
@@ -144,8 +145,11 @@ def candidates(
     inside = np.ones(len(chosen), bool) if rows is None else np.isin(chosen, rows)
     compared = _promising(table, query, inside)
     printed = {i: printed_by(int(chosen[i])) for i in compared}
+    ways_out = _ways_out(around, printed)
+    if ways_out and query.signatures:
+        _without_families(table["bm25_margin"], weights.sum(axis=1), ways_out, information.unseen)
     ruled_out = _compare_errors(table, query, vocabulary.tokenise, printed)
-    return Candidates(chosen, inside, table, described, ruled_out, _ways_out(query, printed), tuple(shares))
+    return Candidates(chosen, inside, table, described, ruled_out, ways_out, tuple(shares))
 
 
 def _nearest(store: Store, vector: Array, terms: Sequence[str], rows: Array | None, k: int) -> set[int]:
@@ -197,16 +201,25 @@ def _excluded(text: str, conditions: Sequence[str]) -> bool:
     return evaluate(conditions, quantities(text)) is False
 
 
-def _ways_out(query: Query, printed: Mapping[int, Printed]) -> dict[int, dict[int, bool]]:
+def _ways_out(text: str, printed: Mapping[int, Printed]) -> dict[int, dict[int, bool]]:
     """`Candidates.ways_out`, among the issues that are compared."""
     position = {one.issue: i for i, one in printed.items()}
     found: dict[int, dict[int, bool]] = {}
     for i, one in printed.items():
         if one.branches:
-            met = set(met_branches(query.text, one.branches))
+            met = set(met_branches(text, one.branches))
             targets = dict.fromkeys(branch.issue for branch in one.branches)
             found[i] = {position[issue]: issue in met for issue in targets if issue in position}
     return found
+
+
+def _without_families(margin: Array, sums: Array, ways_out: Mapping[int, Mapping[int, bool]], unseen: float) -> None:
+    """Mends the margins: a family prints the same line as each issue to which it leads, and takes none of its lead."""
+    alone = np.array([i not in ways_out for i in range(len(sums))])
+    margin[alone] = ranking.scaled_bm25(sums[alone], unseen)[1]
+    for family, ways in ways_out.items():
+        others = [i for i in range(len(sums)) if i != family and i not in ways]
+        margin[family] = ranking.scaled_bm25(sums[[family, *others]], unseen)[1][0]
 
 
 def met_branches(text: str, branches: Sequence[Branch]) -> list[str]:

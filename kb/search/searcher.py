@@ -95,27 +95,34 @@ class Searcher:
         it. Of several the surest, and of equally sure ones the one that says most. Else those of the whole text."""
         known: list[tuple[Query, list[Hit]]] = []
         for line in map(read, query.failures if query.is_log else ()):
-            hits = self._hits(line, k, rows, lang or query.lang)
+            hits = self._hits(line, k, rows, lang or query.lang, around=query.text)
             if hits and hits[0].confidence >= known_at and not hits[0].ruled_out:
                 known.append((replace(line, lang=query.lang), hits))
-        if not known:
-            return query, self._hits(query, k, rows, lang)
-        return max(known, key=lambda one: (round(one[1][0].confidence, 1), one[1][0].evidence.information))
+        # Of a message with many causes the rest of the log may say which one it is.
+        if with_one_cause := [one for one in known if not one[1][0].record.branches]:
+            return max(with_one_cause, key=_sureness)
+        whole = self._hits(query, k, rows, lang, around=query.text)
+        if known and (whole[0].confidence < known_at or whole[0].ruled_out or whole[0].record.branches):
+            return max(known, key=_sureness)
+        return query, whole
 
-    def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None) -> list[Hit]:
+    def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None, *, around: str) -> list[Hit]:
         """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; in `lang` or in the
-        question's language."""
+        question's language. `around`: all that was pasted, of which `query` may be a line."""
         columns, weights = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
         shares = Shares.of(query, self.store.header.vocabulary)
-        found = candidates(self.store, self.encoder, self._information, query, shares, rows, k, self._printed_by)
+        found = candidates(
+            self.store, self.encoder, self._information, query, shares, rows, k, self._printed_by, around
+        )
         scores = ranking.scores(found.features, weights)
         every = np.lexsort((found.rows, -scores, found.ruled_out))  # what a number rules out comes last
-        order = every[found.inside[every]][: max(k, MOST_LIKELY)]
+        order = every[found.inside[every]]
+        close = MOST_LIKELY + sum(at in found.ways_out for at in order[:MOST_LIKELY].tolist())  # families take no place
+        order = order[: max(k, close)]
         question = Question(query, shares, self._information, self._names, self.encoder)
         verified = self._verified(question, found, scores, every, order)
-        open_to_more = _pass_on(found, order.tolist(), verified)
         # The first few are ordered by the closer look.
-        surest = sorted(range(min(MOST_LIKELY, len(order))), key=lambda n: (-verified[n][0], order[n] in open_to_more))
+        surest = _surest_first(found, order[:close].tolist(), verified)
         kept = [*surest, *range(len(surest), len(order))][:k]
         order, verified = order[kept], [verified[n] for n in kept]
         chosen = found.rows[order]
@@ -136,7 +143,7 @@ class Searcher:
                 features=Features(**{name: float(column[at]) for name, column in found.features.items()}),
                 evidence=evidence,
                 ruled_out=bool(found.ruled_out[at]),
-                leads_to=tuple(met_branches(query.text, record.branches)),
+                leads_to=tuple(met_branches(around, record.branches)),
                 matched=strings,
             )
             for rank, (at, record, strings, (confidence, evidence)) in enumerate(
@@ -220,15 +227,22 @@ class Searcher:
         return matched
 
 
-def _pass_on(found: Candidates, order: list[int], verified: list[tuple[float, Evidence]]) -> set[int]:
-    """Makes an issue at least as sure as the one with many causes that leads to it, where the question meets the
-    condition. Returns those that led further."""
-    led = {(family, way) for family, ways in found.ways_out.items() for way, is_met in ways.items() if is_met}
-    led = {(family, way) for family, way in led if {family, way} <= {*order} and not found.ruled_out[way]}
-    for family, way in led:
-        n = order.index(way)
-        verified[n] = max(verified[n][0], verified[order.index(family)][0]), verified[n][1]
-    return {family for family, _ in led}
+def _sureness(reading: tuple[Query, list[Hit]]) -> tuple[float, float]:
+    _, (first, *_) = reading
+    return round(first.confidence, 1), first.evidence.information
+
+
+def _surest_first(found: Candidates, order: list[int], verified: list[tuple[float, Evidence]]) -> list[int]:
+    """The places in `order` by confidence. An issue is as sure as the family that leads to it, where the question meets
+    the condition for that (`verified` is changed); and a family stands behind an issue that is known: it says less."""
+    place = {at: n for n, at in enumerate(order)}
+    for family, ways in found.ways_out.items():
+        for way in (way for way, is_met in ways.items() if is_met):
+            if family in place and way in place and not found.ruled_out[way]:
+                sure = max(verified[place[way]][0], verified[place[family]][0])
+                verified[place[way]] = sure, verified[place[way]][1]
+    known = any(verified[n][0] >= KNOWN_AT for n, at in enumerate(order) if at not in found.ways_out)
+    return sorted(range(len(order)), key=lambda n: (known and order[n] in found.ways_out, -verified[n][0]))
 
 
 def _flat(text: str) -> str:
