@@ -223,6 +223,12 @@ def _coverage(question: Question, subject: Subject) -> dict[str, float]:
     }
 
 
+def covers_more(question: Question, one: Subject, other: Subject) -> bool:
+    """Whether `one` has more of the question's information that the other lacks than the reverse."""
+    here, there = (subject.fields_of(question.digests) & (FRONT | Field.BODY) > 0 for subject in (one, other))
+    return float(question.information[here & ~there].sum()) > float(question.information[there & ~here].sum())
+
+
 def _aligned(question: Question, subject: Subject) -> dict[str, float]:
     """Each informative term with the nearest one of the record: other words for the same thing, in both languages."""
     vectors, says = question.aligned

@@ -18,7 +18,7 @@ from kb.logs.read import read
 from kb.logs.variables import mask
 from kb.records import Evidence, Features, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.search import ranking
-from kb.search.evidence import RIVALS, Question, Subject, evidence
+from kb.search.evidence import RIVALS, Question, Subject, covers_more, evidence
 from kb.search.features import Candidates, Printed, Shares, candidates, met_branches
 from kb.search.terms import TermInformation
 from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, verdict
@@ -122,7 +122,7 @@ class Searcher:
         question = Question(query, shares, self._information, self._names, self.encoder)
         verified = self._verified(question, found, scores, every, order)
         # The first few are ordered by the closer look.
-        surest = _surest_first(found, order[:close].tolist(), verified)
+        surest = self._surest_first(question, found, order[:close].tolist(), verified)
         kept = [*surest, *range(len(surest), len(order))][:k]
         order, verified = order[kept], [verified[n] for n in kept]
         chosen = found.rows[order]
@@ -172,6 +172,28 @@ class Searcher:
             (0.0 if found.ruled_out[at] else confidence(one, curve), one)
             for at, one in zip(order.tolist(), told, strict=True)
         ]
+
+    def _surest_first(
+        self, question: Question, found: Candidates, order: list[int], verified: list[tuple[float, Evidence]]
+    ) -> list[int]:
+        """The places in `order` by confidence. An issue is as sure as the family that leads to it, where the question
+        meets the condition for that (`verified` is changed). A family stands behind an issue that is known and covers
+        more of the question."""
+        place = {at: n for n, at in enumerate(order)}
+        families = [family for family in found.ways_out if family in place]
+        for family in families:
+            for way, is_met in found.ways_out[family].items():
+                if is_met and way in place and not found.ruled_out[way]:
+                    sure = max(verified[place[way]][0], verified[place[family]][0])
+                    verified[place[way]] = sure, verified[place[way]][1]
+        known = [n for n, at in enumerate(order) if at not in families and verified[n][0] >= KNOWN_AT]
+        behind = {
+            place[family]
+            for family in families
+            for n in known
+            if covers_more(question, *(self._subject(int(found.rows[at])) for at in (order[n], family)))
+        }
+        return sorted(range(len(order)), key=lambda n: (n in behind, -verified[n][0], order[n] in families))
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -230,19 +252,6 @@ class Searcher:
 def _sureness(reading: tuple[Query, list[Hit]]) -> tuple[float, float]:
     _, (first, *_) = reading
     return round(first.confidence, 1), first.evidence.information
-
-
-def _surest_first(found: Candidates, order: list[int], verified: list[tuple[float, Evidence]]) -> list[int]:
-    """The places in `order` by confidence. An issue is as sure as the family that leads to it, where the question meets
-    the condition for that (`verified` is changed); and a family stands behind an issue that is known: it says less."""
-    place = {at: n for n, at in enumerate(order)}
-    for family, ways in found.ways_out.items():
-        for way in (way for way, is_met in ways.items() if is_met):
-            if family in place and way in place and not found.ruled_out[way]:
-                sure = max(verified[place[way]][0], verified[place[family]][0])
-                verified[place[way]] = sure, verified[place[way]][1]
-    known = any(verified[n][0] >= KNOWN_AT for n, at in enumerate(order) if at not in found.ways_out)
-    return sorted(range(len(order)), key=lambda n: (known and order[n] in found.ways_out, -verified[n][0]))
 
 
 def _flat(text: str) -> str:
