@@ -43,7 +43,14 @@ FOLDS, REPEATS = 5, 3
 ASKED_ABOUT = 0.25  # share of the questions in the world whose issue a base has
 RIDGE = 0.002
 HITS = 3
-AGAINST = {"confusable_lead", "confusable_information", "name_share", "particulars_in_conflict", "chinese"}
+AGAINST = {
+    "confusable_lead",
+    "confusable_information",
+    "name_share",
+    "bare_message",
+    "particulars_in_conflict",
+    "chinese",
+}
 SIGNS = np.array([-1.0 if name in AGAINST else 1.0 for name in NAMES])  # no weight has the other sign
 LEVELS = (0.01, 0.02, 0.05, 0.10)
 
@@ -53,6 +60,7 @@ KINDS = {
     "lead": ("lead", "lead_over_rest", "described_lead"),
     "sentences": ("sentence_lead",),
     "fields": ("front_coverage", "title_coverage"),
+    "bare messages": ("bare_message",),
     "names": ("name_share", "component_share"),
     "confusables": ("confusable_lead", "confusable_information"),
     "alignment": ("aligned_coverage", "alias_alignment"),

@@ -34,7 +34,8 @@ const all = (element) => [element, ...(element.children ?? []).flatMap(all)];
 const text = (element) => typeof element === "string" ? element : element.children.map(text).join("");
 const record = {
   issue: "a#1", lang: "en", project: "P", title: "T", errors: ["E"], versions: [], sources: [], aliases: [],
-  rank: 1, confidence: 0.5, matched: [], leads_to: ["a#2"], tree: { summary: ["one"], symptom: ["s"], cause: [], fix: [], triage: ["t"] },
+  rank: 1, confidence: 0.5, matched: [], leads_to: ["a#2"],
+  tree: { summary: ["one"], symptom: ["s"], cause: [], fix: [], triage: ["t"] },
 };
 """
 
