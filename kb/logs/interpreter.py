@@ -23,8 +23,9 @@ _LEAST_WORDS = 2  # a message of one word may be anybody's
 _MAX_CHARS = 400
 _CLASS = re.compile(r"^(?:[A-Za-z_][\w.]{0,100}(?:Error|Exception|Interrupt|Iteration|Exit|Warning)|E {2,8}\w+): ")
 _VARIABLE = re.compile(
-    r"\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|%[-+ #0]?\d{0,4}(?:\.\d{1,4})?(?:l{0,2}|z)[a-zA-Z%]|\{[^{}]{0,80}\}|"
-    r"\[(?:Errno|WinError) -?\d{1,6}\]|\(core dumped\)|\S{0,200}[/\\]\S{0,200}|[\[(]?\d[\w.:,-]{0,40}[\])]?"
+    r"\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|%[-+ #0]?\d{0,4}(?:\.\d{1,4})?(?:ll|l|z)?[a-zA-Z%]|\{[^{}]{0,80}\}|"
+    r"[\w.]{1,100}\(\)|\[(?:Errno|WinError) -?\d{1,6}\]|\(core dumped\)|\S{0,200}[/\\]\S{0,200}|"
+    r"[\[(]?\d[\w.:,-]{0,40}[\])]?"
 )
 _WORD = re.compile(r"[a-z]+")
 
