@@ -95,6 +95,8 @@ class Asked:
 
 def asked(question: Question, partly: Sequence[str], result: SearchResult, known: bool, left: bool) -> Asked:
     hits = result.hits[:HITS]
+    # An issue with many causes leads to the right one: it helps in part, also where that one is taken out.
+    partly = [*partly, *(hit.issue for hit in hits if {b.issue for b in hit.record.branches} & {*question.wanted})]
     return Asked(
         question,
         left,

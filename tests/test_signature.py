@@ -77,6 +77,12 @@ def test_the_last_error_is_foremost_and_there_are_not_too_many() -> None:
     assert found == tuple(f"{name}Error: the {name} part is broken" for name in reversed(names))[:MAX_SIGNATURES]
 
 
+def test_a_message_may_begin_below_the_name_of_the_exception() -> None:
+    text = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nRuntimeError: \n\n        An attempt was made\nbye'
+    assert read(text).signatures == ("RuntimeError: An attempt was made",)
+    assert read("x y\nValueError:\n").signatures == ("ValueError:",)
+
+
 def test_a_repeated_line_counts_where_it_stands_last() -> None:
     log = "RuntimeError: first at 0x7f01\nValueError: second\nRuntimeError: first at 0x7f02"
     assert read(log).signatures == ("RuntimeError: first at 0x7f02", "ValueError: second")

@@ -35,6 +35,7 @@ LEAST_PRINTED = 0.5  # of the lines of a log: a prefix, a frame, a progress bar
 _LEVEL = re.compile(r"\b(?:ERROR|CRITICAL|FATAL)\b")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 # A loss of 0 or nan, a gradient that is no number: the program goes on, and the training has failed.
+_HEADLESS = re.compile(r"[A-Za-z_][\w.]{0,100}(?:Error|Exception):")
 _NO_NUMBER = re.compile(
     r"\bloss['\"]?(?: is)?[ =:]{1,3}['\"]?(?:nan\b|0\.0{1,8}(?![\d.])|0(?![\d.]))"
     r"|\bnorm['\"]?(?: is)?[ =:]{1,3}['\"]?nan\b",
@@ -67,13 +68,19 @@ def read(text: str, *, printed: bool = False) -> Query:
     first: dict[str, str] = {}  # of the failures, in the order of their first occurrence, with their prefixes
     launched: dict[str, str] = {}  # the same of what launchers print
     lines = like_printed = 0
-    in_traceback = False
+    in_traceback, headless = False, ""
     for raw in cut.split("\n"):
         # A terminal shows what stands behind a line's last carriage return; one at its end is part of a line end.
         whole = _ends(raw.rstrip("\r").rsplit("\r", 1)[-1], MAX_LINE_CHARS)
         line = strip_prefix(whole)
         stripped = line.strip()
         kind = classify(whole, picked=True)
+        if headless and stripped:  # the message of an exception may begin on a line of its own
+            whole = line = stripped = f"{headless} {stripped}"
+            headless, kind = "", "failure"
+        elif kind == "failure" and _HEADLESS.fullmatch(stripped):
+            headless = stripped
+            continue
         frame = frame_of(line) if kind == "frame" else None
         lines += bool(stripped)
         like_printed += bool(stripped) and (line is not whole or kind in _PRINTED)
@@ -108,6 +115,8 @@ def read(text: str, *, printed: bool = False) -> Query:
                     first.setdefault(mask(line), whole.strip())
                 if kind == "command" and has_prompt(line):
                     typed[stripped] = None
+    if headless:
+        failures[headless] = first[headless] = headless
     # A warning identifies a failure only where nothing else does; what launchers print never does.
     signatures = tuple(reversed((failures or warnings).values()))[:MAX_SIGNATURES]
     words, behind = [*prose.values()], [*context.values()]
