@@ -78,8 +78,8 @@ def test_the_last_error_is_foremost_and_there_are_not_too_many() -> None:
 
 
 def test_a_message_may_begin_below_the_name_of_the_exception() -> None:
-    text = 'Traceback (most recent call last):\n  File "a", line 1, in f\nRuntimeError: \n\n    An attempt was made\nbye'
-    assert read(text).signatures == ("RuntimeError: An attempt was made",)
+    text = 'Traceback (most recent call last):\n  File "a", line 1, in f\nRuntimeError: \n\n    An attempt\nbye'
+    assert read(text).signatures == ("RuntimeError: An attempt",)
     assert read("x y\nValueError:\n").signatures == ("ValueError:",)
 
 
