@@ -6,7 +6,6 @@ import sys
 
 from datasets import Dataset
 
-
 ROWS = Dataset.from_dict({"n": [1, 2, 3, 4]})
 
 

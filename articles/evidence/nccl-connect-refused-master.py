@@ -3,8 +3,8 @@
 import socket
 import sys
 import threading
-
 from datetime import timedelta
+
 import torch
 
 

@@ -20,7 +20,9 @@ def error() -> None:
 
 
 def cure() -> None:
-    wanted = [one for one in ("CUDAExecutionProvider", "CPUExecutionProvider") if one in onnxruntime.get_available_providers()]
+    wanted = [
+        one for one in ("CUDAExecutionProvider", "CPUExecutionProvider") if one in onnxruntime.get_available_providers()
+    ]
     assert session(wanted).get_providers() == wanted
 
 

@@ -4,7 +4,6 @@ import sys
 
 import torch
 
-
 DATA = torch.utils.data.TensorDataset(torch.zeros(9, 4))
 
 

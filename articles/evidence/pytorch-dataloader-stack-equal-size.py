@@ -4,7 +4,6 @@ import sys
 
 import torch
 
-
 DATA = [torch.zeros(length) for length in (11, 12, 15)]
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import torch
 
-
 assert torch.utils.data
 SCRIPT = """
 import torch

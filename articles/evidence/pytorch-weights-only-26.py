@@ -1,8 +1,8 @@
 """pytorch-weights-only-26#1: torch.load unpickles nothing but tensors since 2.6; a class of one's own must be allowed by name."""
 
 import sys
-
 from dataclasses import dataclass
+
 import torch
 
 

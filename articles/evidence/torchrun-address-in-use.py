@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 
-
 assert torch.distributed.is_available()
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 
@@ -16,7 +15,7 @@ def error() -> None:
     Path("train.py").write_text("print('training')")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        command = ["--nproc_per_node=1", f"--master_addr=127.0.0.1", f"--master_port={port}", "train.py"]
+        command = ["--nproc_per_node=1", "--master_addr=127.0.0.1", f"--master_port={port}", "train.py"]
         sys.exit(subprocess.run([*TORCHRUN, *command], check=False).returncode)
 
 

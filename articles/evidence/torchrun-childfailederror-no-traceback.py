@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 
-
 assert torch.distributed.is_available()
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=1"]
 RECORDED = """
@@ -23,7 +22,9 @@ main()
 
 def run(script: str) -> None:
     Path("train.py").write_text(script)
-    sys.exit(subprocess.run([*TORCHRUN, "train.py"], env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False).returncode)
+    sys.exit(
+        subprocess.run([*TORCHRUN, "train.py"], env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False).returncode
+    )
 
 
 def error() -> None:

@@ -2,10 +2,9 @@
 
 import sys
 
-import torch
 import accelerate
+import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
-
 
 assert accelerate
 

@@ -2,8 +2,8 @@
 
 import sys
 
-from transformers import TrainingArguments
 import accelerate
+from transformers import TrainingArguments
 
 
 def error() -> None:
