@@ -219,6 +219,8 @@ class Evidence:
     """share of the issue's title that the question says"""
     name_share: float
     """share of what was found that is names of projects"""
+    product_unsaid: float
+    """1: the question does not name any project of the issue, not in a file of a traceback either"""
     component_share: float
     """share of the projects that the question names which the issue names, too; 0.5 when it names none"""
     confusable_information: float

@@ -128,10 +128,12 @@ class Subject:
     confusable: Array
     """(c, dim) float32: those of "Not to be confused with\""""
     particulars: Codes
+    products: Array
+    """(p,) uint32: the digests of the terms of its projects' names"""
 
     @classmethod
-    def of(cls, profiles: Sequence[Profile], information: TermInformation) -> Subject:
-        """`profiles`: of all translations."""
+    def of(cls, profiles: Sequence[Profile], information: TermInformation, products: Sequence[str]) -> Subject:
+        """`profiles`: of all translations. `products`: the terms of its projects' names."""
         title = list(dict.fromkeys(term for one in profiles for term in one.title))
         every, bits = np.concatenate([one.terms for one in profiles]), np.concatenate([one.fields for one in profiles])
         order = np.argsort(every, kind="stable")  # not np.unique, which imports numpy.ma: 8 ms of a start
@@ -158,6 +160,7 @@ class Subject:
             told[kinds == Sentence.FRONT],
             told[kinds == Sentence.CONFUSABLE],
             frozenset().union(*(one.particulars for one in profiles)),
+            digests(products),
         )
 
     def fields_of(self, digests: Array) -> Array:
@@ -227,6 +230,9 @@ def _coverage(question: Question, subject: Subject) -> dict[str, float]:
         "front_coverage": float(main[front].sum()) / (float(main.sum()) + 0.5),
         "title_coverage": float(titled[repeated].sum()) / (float(titled.sum()) + 0.5),
         "name_share": float(said[front & question.is_name].sum()) / found if found > 0 else 1.0,
+        "product_unsaid": float(
+            len(subject.products) > 0 and question.everything.isdisjoint(subject.products.tolist())
+        ),
         "component_share": float((somewhere & question.is_name).sum()) / named if named else 0.5,
         "confusable_information": min(float(said[(where > 0) & ~somewhere].sum()) / _CLOSE, 1.0),
     }
