@@ -159,6 +159,7 @@ EDITS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     "a long summary": ([SHORT, ("Gather.\n", "Gather. " * 40)], "warning", "at most 260"),
     "a step without a basis": ([SHORT], "warning", "step 1 does not say what stands behind it"),
     "a summary in one language": ([SHORT], "warning", "only one language of empty#1 has In short"),
+    "no summary": ([SHORT], "warning", "other#1/en does not say it in short"),
     "harm": ([SHORT, (STEP, "1. `rm -rf out`")], "warning", "step 1 has `rm -rf` and no **warning**"),
     "ways in words only": ([WAYS], "warning", "no way out begins with a condition"),
     "other ways out": ([WAYS], "error", "lead to different issues"),

@@ -124,6 +124,9 @@ def review(folder: Path) -> list[Problem]:
     problems += _alike([record for record in here.records if record.source.path not in unfinished])
     issues = {record.issue for record in here.records}
     problems += [problem for record in here.records for problem in _branches(record, issues)]
+    if any(record.summary for record in here.records):  # a folder of pages in other forms has none at all
+        bare = (record for record in here.records if not record.summary)
+        problems += [_at(record, "warning", f"{record.id} does not say it in short (一句话)") for record in bare]
     drafts = {article.path for article, _ in here.articles if article.draft}
     problems = [replace(f, level="warning") if f.path in drafts else f for f in problems]
     problems += [Problem(path, None, "warning", IS_DRAFT) for path in drafts]
