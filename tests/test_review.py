@@ -297,7 +297,7 @@ def test_new_lays_out_what_check_wants_filled(base: Path) -> None:
         filled = PLACEHOLDER.sub("words 和字", path.read_text("utf-8"))
         filled = filled.replace("other-slug", "other").replace("sources: []", "sources: [https://github.com/x/y]")
         path.write_text(filled, "utf-8")
-    assert review(base) == []
+    assert {f.path.partition("/")[2] for f in review(base)} == {"empty.md", "other.md"}  # they say nothing in short
 
 
 def test_new_leaves_no_half_of_a_file(base: Path) -> None:
