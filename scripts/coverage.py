@@ -32,7 +32,9 @@ TEXT = {
 {searches} searches over {projects} projects, {chinese} of them in Chinese: each a project and a generic word
 ("hangs", "OOM", "报错"), never a failure already in mind. Their results were read in the order found.
 {failures} failures were counted in {threads} threads; the articles cover {covered} of them, which are
-{share:.0%} of the threads. The counts say what is asked in public threads, not what happens most.
+{share:.0%} of the threads. The counts say what is asked in public threads, not what happens most, and the
+articles were written from the top of this table: how many questions drawn otherwise are covered stands in
+[retrieval](retrieval.md).
 Data: [coverage.jsonl](coverage.jsonl) and [coverage-searches.jsonl](coverage-searches.jsonl), from which
 `python scripts/coverage.py --write` makes this page.
 
@@ -56,7 +58,8 @@ Data: [coverage.jsonl](coverage.jsonl) and [coverage-searches.jsonl](coverage-se
 检索 {searches} 次，涉及 {projects} 个项目，其中中文 {chinese} 次：每次都是一个项目加一个通用词
 （"hangs"、"OOM"、「报错」），不带任何预想的故障，结果按出现的顺序读。共在 {threads} 个帖子里数到 {failures} 种故障，
 文章覆盖其中 {covered} 种，占帖子的 {share:.0%}。
-这些数字说明公开帖子里在问什么，不等于实际发生得最多的是什么。数据：[coverage.jsonl](coverage.jsonl)、
+这些数字说明公开帖子里在问什么，不等于实际发生得最多的是什么；文章就是照着这张表从上往下写的，
+另外抽取的提问能覆盖多少，见[检索效果](retrieval.zh.md)。数据：[coverage.jsonl](coverage.jsonl)、
 [coverage-searches.jsonl](coverage-searches.jsonl)；本页由 `python scripts/coverage.py --write` 生成。
 
 ## 按项目
