@@ -1,6 +1,6 @@
-.PHONY: test lint check bench crash mutate ci
+.PHONY: test lint check bench crash mutate evidence ci
 
-test:            ## the default tests, under a minute
+test:            ## the default tests
 	pytest
 
 lint:            ## style and types
@@ -22,6 +22,10 @@ crash:           ## kill, fill up and break a real build at every step (needs st
 
 mutate:          ## do the tests notice wrong code? 40 random changes, about ten minutes
 	python scripts/mutate.py
+
+evidence:        ## makes the errors of the articles and then their cures (installs what they need; about five minutes)
+	pip install -q torch==2.13.0 && pip install -q -e '.[evidence]'
+	python scripts/evidence.py
 
 ci:              ## all of it, from a clean checkout
 	bash .ci/run
