@@ -220,7 +220,7 @@ class Evidence:
     name_share: float
     """share of what was found that is names of projects"""
     product_unsaid: float
-    """1: the issue's title names projects, and the question none of them, not in a file of a traceback either"""
+    """1: the question does not name any project of the issue, not in a file of a traceback either"""
     component_share: float
     """share of the projects that the question names which the issue names, too; 0.5 when it names none"""
     confusable_information: float

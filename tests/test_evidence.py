@@ -56,6 +56,7 @@ class Naive:
         self.query, self.encoder, self.table = result.query, encoder, term_table()
         vocabulary, information = header.vocabulary, base.searcher._information
         self.of = lambda term: float(information.of([term])[0]) / information.unseen
+        self.projects, self.tokenise = header.manifest["projects"], vocabulary.tokenise
         self.names = set(vocabulary.tokenise(" \n".join(header.manifest["projects"])))
         printed = vocabulary.shares("\n".join(self.query.signatures))
         written = vocabulary.shares(self.query.prose)
@@ -92,11 +93,15 @@ class Naive:
             "front_coverage": among(main, front) / (sum(main.values()) + 0.5),
             "title_coverage": among(titles, self.everywhere) / (sum(titles.values()) + 0.5),
             "name_share": among(said, front & self.names) / found if found else 1.0,
-            "product_unsaid": float(bool(title & self.names) and not self.everywhere & title & self.names),
+            "product_unsaid": float(bool(products := self.products(records)) and not self.everywhere & products),
             "component_share": sum(term in somewhere for term in named) / len(named) if named else 0.5,
             "confusable_information": min(among(said, confusable) / 2, 1),
             "bare_message": 1 - min(beside / 0.5, 1) if self.own else 0.0,
         }
+
+    def products(self, records: list[IssueRecord]) -> set[str]:
+        said = {str(name).casefold() for r in records for name in (r.project, *r.tags)}
+        return set(self.tokenise("\n".join(name for name in self.projects if name.casefold() in said)))
 
     def alignment(self, records: list[IssueRecord]) -> dict[str, float]:
         def terms(text: str) -> list[str]:

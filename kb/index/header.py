@@ -60,6 +60,10 @@ class Columns:
         """The number of a project or tag, in any letter case; -1 when no record is about it."""
         return find(self.subjects, name.casefold())
 
+    def subjects_of(self, row: int) -> list[str]:
+        """The projects and tags of a record, in lower case."""
+        return [self.subjects[number] for number in self.about[self.about[:, 0] == row, 1].tolist()]
+
     def translations(self, rows: Sequence[int] | Array) -> tuple[Array, Array]:
         """All rows of the issues that `rows` belong to, and the issue number of each; ordered by issue, then row."""
         found = np.flatnonzero(np.isin(self.issue, self.issue[np.asarray(rows, np.int64)]))

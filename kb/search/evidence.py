@@ -129,11 +129,11 @@ class Subject:
     """(c, dim) float32: those of "Not to be confused with\""""
     particulars: Codes
     products: Array
-    """(p,) uint32: the digests of those terms of its title that are names of projects"""
+    """(p,) uint32: the digests of the terms of its projects' names"""
 
     @classmethod
-    def of(cls, profiles: Sequence[Profile], information: TermInformation, names: frozenset[str]) -> Subject:
-        """`profiles`: of all translations. `names`: the terms of the names of projects."""
+    def of(cls, profiles: Sequence[Profile], information: TermInformation, products: Sequence[str]) -> Subject:
+        """`profiles`: of all translations. `products`: the terms of its projects' names."""
         title = list(dict.fromkeys(term for one in profiles for term in one.title))
         every, bits = np.concatenate([one.terms for one in profiles]), np.concatenate([one.fields for one in profiles])
         order = np.argsort(every, kind="stable")  # not np.unique, which imports numpy.ma: 8 ms of a start
@@ -160,7 +160,7 @@ class Subject:
             told[kinds == Sentence.FRONT],
             told[kinds == Sentence.CONFUSABLE],
             frozenset().union(*(one.particulars for one in profiles)),
-            digests([term for term in title if term in names]),
+            digests(products),
         )
 
     def fields_of(self, digests: Array) -> Array:

@@ -201,6 +201,12 @@ class Searcher:
         header = self.store.header
         return frozenset(header.vocabulary.tokenise("\n".join(header.manifest["projects"])))
 
+    def _products(self, row: int) -> list[str]:
+        """The terms of the names of the projects that a record is about."""
+        header = self.store.header
+        projects = {name.casefold() for name in header.manifest["projects"]}
+        return header.vocabulary.tokenise("\n".join(projects.intersection(header.columns.subjects_of(row))))
+
     def _subject(self, row: int) -> Subject:
         """The issue of a record."""
         columns = self.store.header.columns
@@ -208,7 +214,7 @@ class Searcher:
         found = self._subjects.get(issue)
         if found is None:
             profiles = self.store.profiles(columns.translations([row])[0].tolist())
-            found = self._subjects[issue] = Subject.of(profiles, self._information, self._names)
+            found = self._subjects[issue] = Subject.of(profiles, self._information, self._products(row))
             if len(self._subjects) > _MAX_SUBJECTS:
                 self._subjects.pop(next(iter(self._subjects)), None)  # the oldest; another thread may have taken it
         return found
