@@ -186,7 +186,7 @@ def evidence(
     return [
         Evidence(
             lead=scores[i] - _best(_others(scores, kin[i])),
-            lead_over_rest=scores[i] - float(np.mean(_others(scores, kin[i])[:3] or [0.0])),
+            lead_over_rest=scores[i] - float(np.mean(sorted(_others(scores, kin[i]), reverse=True)[:3] or [0.0])),
             described_lead=described[i] - _best(_others(described, kin[i])),
             sentence_lead=means[i] - _best(_others(means[: RIVALS + 1], kin[i])),
             confusable_lead=in_sentences[i][1],

@@ -31,7 +31,8 @@ def scanner(base: KnowledgeBase) -> Scanner:
 
 
 def issues(scanner: Scanner, log: bytes) -> list[str]:
-    return [finding.issue for finding in scanner.scan([log]).findings]
+    """Without the issues that have many causes: those say of a bare line where to look."""
+    return [finding.issue for finding in scanner.scan([log]).findings if not finding.record.branches]
 
 
 def encoded(lines: list[str]) -> bytes:

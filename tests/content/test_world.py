@@ -34,6 +34,8 @@ class Said(NamedTuple):
     search: tuple[Verdict, str]
     explain: tuple[Verdict, str]
     scan: list[str]
+    leads: list[str]
+    """where the issues with many causes lead that `kb scan` finds"""
 
 
 @pytest.fixture(scope="module")
@@ -44,22 +46,24 @@ def said(base: KnowledgeBase) -> dict[str, Said]:
         log = path.read_bytes()
         result, explanation = base.search(log.decode("utf-8")), explain(base.searcher, log)
         assert explanation.record is not None
+        findings = scanner.scan([log]).findings
         found[path.name] = Said(
             (result.verdict, result.hits[0].issue),
             (explanation.verdict, explanation.record.issue),
-            [finding.issue for finding in scanner.scan([log]).findings],
+            [finding.issue for finding in findings if not finding.record.branches],
+            [way for finding in findings for way in (finding.issue, *(b.issue for b in finding.record.branches))],
         )
     return found
 
 
 @pytest.mark.parametrize("kind", ["healthy", "ordinary"])
 def test_no_door_knows_what_no_article_is_about(kind: str, said: dict[str, Said]) -> None:
-    assert len(LOGS[kind]) >= 25
+    assert len(LOGS[kind]) >= 20
     alarms = {
         path.name: one
         for path in LOGS[kind]
         for one in [said[path.name]]
-        if "known" in (one.search[0], one.explain[0]) or one.scan
+        if "known" in (one.search[0], one.explain[0]) or one.scan or one.leads
     }
     assert alarms == {}
 
@@ -74,7 +78,7 @@ def test_every_door_knows_what_an_article_is_about(said: dict[str, Said]) -> Non
     wrong = {
         "search": [name for name, right in RIGHT.items() if not _is_right(said[name].search, right)],
         "explain": [name for name, right in RIGHT.items() if not _is_right(said[name].explain, right)],
-        "scan": [name for name in RIGHT if not {*said[name].scan} & {*RIGHT[name]}],
+        "scan": [name for name in RIGHT if not {*said[name].scan, *said[name].leads} & {*RIGHT[name]}],
         "scan finds another": [name for name in RIGHT if {*said[name].scan} - {*RIGHT[name]}],
     }
     for names in wrong.values():
@@ -90,7 +94,11 @@ def test_the_doors_agree(said: dict[str, Said]) -> None:
         one = said[path.name]
         if one.search[0] == "known" or one.explain[0] == "known":
             assert one.search == one.explain, path.name
-    apart = [name for name in RIGHT if said[name].search[0] == "known" and said[name].search[1] not in said[name].scan]
+    apart = [
+        name
+        for name in RIGHT
+        if said[name].search[0] == "known" and said[name].search[1] not in [*said[name].scan, *said[name].leads]
+    ]
     assert len(apart) <= 0.05 * len(RIGHT), apart
 
 
@@ -99,8 +107,7 @@ def everyday(base: KnowledgeBase) -> tuple[int, list[str], list[str]]:
     """How many there are; those that a search knows; those of which `kb run` would speak."""
     lines = [json.loads(line) for line in (WORLD / "everyday.jsonl").read_text("utf-8").splitlines()]
     searched, spoken = [], []
-    for one in lines:
-        assert one["issue"] is None
+    for one in (one for one in lines if one["issue"] is None):
         if base.search(one["query"], 1).answered:
             searched.append(one["id"])
         found = explain(base.searcher, one["query"].encode())
