@@ -50,6 +50,13 @@ def _is_right(question: dict[str, Any], result: SearchResult, within: int = 1) -
     return any(hit.issue in right for hit in result.hits[:within])
 
 
+def _helps(question: dict[str, Any], result: SearchResult) -> bool:
+    """The first hit is of use, or leads to the issue."""
+    first = result.hits[0]
+    right = {question["issue"], *question.get("also", [])}
+    return first.issue in question.get("partly", []) or bool({way.issue for way in first.record.branches} & right)
+
+
 def _is_named(question: dict[str, Any], result: SearchResult) -> bool:
     named = [hit.issue for hit in result.hits[:1]] if result.answered else result.likely
     return bool({question["issue"], *question.get("also", [])} & {*named})
@@ -57,13 +64,13 @@ def _is_named(question: dict[str, Any], result: SearchResult) -> bool:
 
 # --- what must be found ---------------------------------------------------------------------------------------------
 
-# Measured over these files, with the 195 issues of the 191 articles. What is only likely is no answer.
+# Measured over these files, with the 634 issues of the 550 articles. What is only likely is no answer.
 FLOORS = {  # kind: first, within three, known, known or likely and the right one among those named
-    "line": (0.96, 0.98, 0.78, 0.85),
-    "trace": (0.93, 0.96, 0.8, 0.85),
-    "keywords": (0.95, 0.98, 0.72, 0.85),
-    "mixed": (0.95, 0.98, 0.7, 0.85),
-    "description": (0.91, 0.97, 0.62, 0.78),
+    "line": (0.92, 0.97, 0.86, 0.9),
+    "trace": (0.85, 0.89, 0.88, 0.82),
+    "keywords": (0.9, 0.98, 0.74, 0.79),
+    "mixed": (0.95, 0.98, 0.78, 0.92),
+    "description": (0.93, 0.97, 0.54, 0.73),
 }
 
 
@@ -110,10 +117,10 @@ def test_a_word_that_stands_everywhere_is_no_question(text: str, base: Knowledge
     [("CUDA out of memory", "memory"), ("nccl timeout", "NCCL")],
 )
 def test_what_many_issues_print_is_not_answered_by_one_of_them(text: str, word: str, base: KnowledgeBase) -> None:
-    """Ten remedies for one line: which, only the circumstances tell. All of the nearest are about it."""
-    result = base.search(text, k=3)
-    assert result.hits[0].confidence < 0.6
-    assert all(word in "\n".join(hit.record.errors) for hit in result.hits)
+    """Ten remedies for one line: which, only the circumstances tell. The issue that leads to all of them comes first."""
+    first = base.search(text, k=3).hits[0].record
+    assert len(first.branches) >= 3
+    assert word in "\n".join((first.title, *first.errors))
 
 
 # --- how sure it is -------------------------------------------------------------------------------------------------
@@ -132,13 +139,10 @@ def test_the_operating_point(answers: dict[str, SearchResult], known: set[str]) 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_what_is_said_to_be_known_is_right(lang: str, answers: dict[str, SearchResult]) -> None:
     """In each language: a bias with the wrong sign would be too sure in one."""
-    said = [
-        _is_right(BY_ID[name], result)
-        for name, result in answers.items()
-        if result.query.lang == lang and result.answered
-    ]
+    said = [(BY_ID[name], result) for name, result in answers.items() if result.query.lang == lang and result.answered]
     assert len(said) >= 100
-    assert np.mean(said) >= 0.97
+    assert np.mean([_is_right(question, result) for question, result in said]) >= 0.91
+    assert np.mean([_is_right(question, result) or _helps(question, result) for question, result in said]) >= 0.96
 
 
 # --- the form of an answer ------------------------------------------------------------------------------------------
