@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 MAX_FIX_LINES = 6  # of the fix below an exception; a screen still shows the traceback above it
-MAX_WIDTH = 240  # characters of a sentence or a line of prose; code is never cut
+MAX_WIDTH = 260  # characters of a sentence or a line of prose; code is never cut
 
 _ITEM = re.compile(r"[ \t]{0,12}(?:\d{1,9}[.)]|[-*+])[ \t]")
 _SEE = re.compile(r"[\s,:;，：；。（(]{0,8}(?:see also|see|另?见|参见|详见)?[\s:：]{0,8}$")
@@ -156,7 +156,7 @@ def cause_sentence(record: IssueRecord) -> str:
 def summary_line(record: IssueRecord) -> str:
     """Under a label, the cause in a sentence and what to try first; empty when the article does not say it in short."""
     words = LABELS[record.lang]
-    return f"{words['summary']}{words['colon']}{record.summary}" if record.summary else ""
+    return f"{words['summary']}{words['colon']}{_shortened(record.summary)}" if record.summary else ""
 
 
 def cause_line(record: IssueRecord) -> str:
@@ -167,7 +167,7 @@ def cause_line(record: IssueRecord) -> str:
 
 def leads_line(hit: Hit) -> str:
     """Of an issue with many causes, which of them what was pasted shows; empty for other issues."""
-    return LABELS[hit.record.lang]["leads to"].format(issues=", ".join(hit.leads_to)) if hit.leads_to else ""
+    return LABELS[hit.record.lang]["leads to"].format(issues=", ".join(hit.leads_to[:3])) if hit.leads_to else ""
 
 
 def fix_line(record: IssueRecord) -> str:
@@ -205,6 +205,8 @@ def searched_line(lang: Lang, *, size: int, where: str) -> str:
 def tells_apart(record: IssueRecord, others: Iterable[IssueRecord] = ()) -> str:
     """By what one sees that it is this issue and none of the `others`: its own conditions, or what one of them says of
     it in "Not to be confused with", or how its symptom begins."""
+    if record.branches:  # it has many causes: what to look at first
+        return _shortened(record.summary) or _first_sentence(record.symptom).rstrip(":：")
     if record.only_when:
         return _shortened(" ".join(_first_sentence(item) for item in _items(record.only_when)))
     said = (_said_of(record.issue, item) for other in others for item in _items(other.confusable))

@@ -225,8 +225,6 @@ class Evidence:
     """share of the projects that the question names which the issue names, too; 0.5 when it names none"""
     confusable_information: float
     """information of terms that stand only in "Not to be confused with", from 0 to 1"""
-    bare_message: float
-    """1: they share nothing but a message that Python or the system prints by itself; 0: they share more, or another"""
     aligned_coverage: float
     """share of the question that the issue says in the same or other words, by the vectors of single terms"""
     alias_alignment: float

@@ -48,7 +48,6 @@ AGAINST = {
     "confusable_information",
     "name_share",
     "product_unsaid",
-    "bare_message",
     "particulars_in_conflict",
     "chinese",
 }
@@ -61,7 +60,6 @@ KINDS = {
     "lead": ("lead", "lead_over_rest", "described_lead"),
     "sentences": ("sentence_lead",),
     "fields": ("front_coverage", "title_coverage"),
-    "bare messages": ("bare_message",),
     "names": ("name_share", "component_share"),
     "product unsaid": ("product_unsaid",),
     "confusables": ("confusable_lead", "confusable_information"),

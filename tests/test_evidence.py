@@ -19,7 +19,6 @@ from kb.encoders import Encoder, open_encoder, term_table
 from kb.index.passages import lexical_text
 from kb.index.profile import Sentence, profile_sentences
 from kb.logs.codes import particulars
-from kb.logs.interpreter import is_own_message, without_variables
 from kb.logs.variables import mask
 from kb.records import Evidence, IssueRecord, SearchResult
 from kb.scan import Scanner
@@ -63,9 +62,6 @@ class Naive:
         both = {term: max(printed.get(term, 0), written.get(term, 0)) for term in [*written, *printed]}
         self.shares = {term: share for term, share in both.items() if not term.isdigit()}
         self.main = {term: share for term, share in (printed or written).items() if term in self.shares}
-        lines = self.query.signatures
-        bare = "\n".join(map(without_variables, lines)) if all(map(is_own_message, lines)) else ""
-        self.own = set(vocabulary.shares(bare))
         self.everywhere = {*self.shares, *vocabulary.shares(self.query.context)}
 
     def coverage(self, records: list[IssueRecord]) -> dict[str, float]:
@@ -84,8 +80,6 @@ class Naive:
         def among(weights: dict[str, float], found: set[str]) -> float:
             return sum(weight for term, weight in weights.items() if term in found)
 
-        beside = sum(self.of(term) for term in (self.everywhere - self.own) & front if not term.isdigit())
-
         named, found = [term for term in said if term in self.names], among(said, front)
         titles = {term: self.of(term) for term in title}
         return {
@@ -96,7 +90,6 @@ class Naive:
             "product_unsaid": float(bool(products := self.products(records)) and not self.everywhere & products),
             "component_share": sum(term in somewhere for term in named) / len(named) if named else 0.5,
             "confusable_information": min(among(said, confusable) / 2, 1),
-            "bare_message": 1 - min(beside / 0.5, 1) if self.own else 0.0,
         }
 
     def products(self, records: list[IssueRecord]) -> set[str]:

@@ -74,7 +74,7 @@ def test_time_grows_with_the_log(line: str) -> None:
 
 # --- what comes of it -----------------------------------------------------------------------------------------------
 
-DEQUE = "IndexError: pop from an empty deque"
+DEQUE = "NVRM: Xid (PCI:0000:2b:00): 79, GPU has fallen off the bus."
 
 
 def test_a_log_without_failures_is_no_evidence(index: Path) -> None:

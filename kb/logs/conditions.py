@@ -68,10 +68,16 @@ def holds(condition: str, quantities: Quantities, text: str = "") -> bool | None
 
 def _meets(one: Comparison | Prints, quantities: Quantities, text: str) -> bool | None:
     if isinstance(one, Prints):
-        return True if one.text in " ".join(text.casefold().split()) else None
+        return True if one.text in _flat(text) else None
     if one.name not in quantities:
         return None
     return any(_OPERATORS[one.operator](value, one.bound) for value in quantities[one.name])
+
+
+@lru_cache(maxsize=8)
+def _flat(text: str) -> str:
+    """In lower case, one space between words. The same text is asked for many conditions."""
+    return " ".join(text.casefold().split())
 
 
 def evaluate(conditions: Iterable[str], quantities: Quantities, text: str = "") -> bool | None:
@@ -90,7 +96,7 @@ def evaluate(conditions: Iterable[str], quantities: Quantities, text: str = "") 
 def _alternative(text: str) -> Comparison | Prints:
     if text.startswith("prints"):
         found = _PRINTS.fullmatch(text)
-        if found is None:
+        if found is None or not found[1].strip():
             raise ValueError(f'{text!r} quotes no text of 3 to 120 characters; as in: prints "vendor err 129"')
         return Prints(" ".join(found[1].casefold().split()))
     return _comparison(text)

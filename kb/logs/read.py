@@ -32,10 +32,11 @@ LEAST_LOG_LINES = 5
 LONG_LOG_LINES = 20  # so many lines nobody writes
 LEAST_PRINTED = 0.5  # of the lines of a log: a prefix, a frame, a progress bar
 
+_HAS_LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING|ERROR)\b")
 _LEVEL = re.compile(r"\b(?:ERROR|CRITICAL|FATAL)\b")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
-# A loss of 0 or nan, a gradient that is no number: the program goes on, and the training has failed.
 _HEADLESS = re.compile(r"[A-Za-z_][\w.]{0,100}(?:Error|Exception):")
+# A loss of 0 or nan, a gradient that is no number: the program goes on, and the training has failed.
 _NO_NUMBER = re.compile(
     r"\bloss['\"]?(?: is)?[ =:]{1,3}['\"]?(?:nan\b|0\.0{1,8}(?![\d.])|0(?![\d.]))"
     r"|\bnorm['\"]?(?: is)?[ =:]{1,3}['\"]?nan\b",
@@ -68,18 +69,27 @@ def read(text: str, *, printed: bool = False) -> Query:
     first: dict[str, str] = {}  # of the failures, in the order of their first occurrence, with their prefixes
     launched: dict[str, str] = {}  # the same of what launchers print
     lines = like_printed = 0
-    in_traceback, headless = False, ""
+    in_traceback = False
+    headless: tuple[str, str] | None = None
     for raw in cut.split("\n"):
         # A terminal shows what stands behind a line's last carriage return; one at its end is part of a line end.
         whole = _ends(raw.rstrip("\r").rsplit("\r", 1)[-1], MAX_LINE_CHARS)
         line = strip_prefix(whole)
         stripped = line.strip()
         kind = classify(whole, picked=True)
+        prefix = whole[: len(whole) - len(line)]
         if headless and stripped:  # the message of an exception may begin on a line of its own
-            whole = line = stripped = f"{headless} {stripped}"
-            headless, kind = "", "failure"
-        elif kind == "failure" and _HEADLESS.fullmatch(stripped):
-            headless = stripped
+            if kind == "text" and prefix == headless[0] and not _HAS_LEVEL.search(whole):
+                line = stripped = f"{headless[1]} {stripped}"
+                whole, kind = prefix + line, "failure"
+            else:
+                failures[headless[1]] = first[headless[1]] = headless[1]
+            headless = None
+        if kind == "failure" and _HEADLESS.fullmatch(stripped):
+            headless = prefix, stripped
+            in_traceback = False
+            lines += 1
+            like_printed += 1
             continue
         frame = frame_of(line) if kind == "frame" else None
         lines += bool(stripped)
@@ -116,7 +126,7 @@ def read(text: str, *, printed: bool = False) -> Query:
                 if kind == "command" and has_prompt(line):
                     typed[stripped] = None
     if headless:
-        failures[headless] = first[headless] = headless
+        failures[headless[1]] = first[headless[1]] = headless[1]
     # A warning identifies a failure only where nothing else does; what launchers print never does.
     signatures = tuple(reversed((failures or warnings).values()))[:MAX_SIGNATURES]
     words, behind = [*prose.values()], [*context.values()]

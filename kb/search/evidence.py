@@ -36,7 +36,6 @@ RIVALS = 3
 _MOST_TERMS = 48  # of a question that are aligned by their vectors, the most informative
 _MOST_LINES, _MOST_SENTENCES = 4, 12  # of a question's error lines and sentences that are compared
 _PROSE_CHARS = 6000  # of a question
-_ENOUGH_BESIDE = 0.5  # units of information beside a bare message: a rare word
 _CLOSE = 2.0  # units of information (a term that no issue has is 1) in "Not to be confused with" that count as 1
 # Multiplications at once, on one thread of OpenBLAS. With three times as many it wakes others, and where both cores are
 # busy one call in twenty takes 14 ms in the place of 0.1.
@@ -77,13 +76,6 @@ class Question:
         self.is_name: Array = np.fromiter((term in names for term in self.terms), bool, len(said))
         self.everything: set[int] = {*self.digests.tolist(), *digests(shares.context).tolist()}
         """the digests of all terms, those of stack frames included"""
-
-        rest = [term for term in (*said, *shares.context) if term not in shares.own and not term.isdigit()]
-        self.beside_own: tuple[Array, Array] | None = None
-        """where every error line is a message that Python or the system prints by itself: the digests of what else the
-        question says (quoted names, files, words around it), and the information of each"""
-        if shares.own:
-            self.beside_own = digests(rest), information.of(rest) / information.unseen
 
     @cached_property
     def aligned(self) -> tuple[Array, Array]:
@@ -192,7 +184,6 @@ def evidence(
             confusable_lead=in_sentences[i][1],
             **_of_question(question),
             **_coverage(question, subject),
-            bare_message=_bare(question, subject),
             **_aligned(question, subject),
             **_particulars(question, subject),
         )
@@ -236,15 +227,6 @@ def _coverage(question: Question, subject: Subject) -> dict[str, float]:
         "component_share": float((somewhere & question.is_name).sum()) / named if named else 0.5,
         "confusable_information": min(float(said[(where > 0) & ~somewhere].sum()) / _CLOSE, 1.0),
     }
-
-
-def _bare(question: Question, subject: Subject) -> float:
-    """1 where the question has nothing in common with the record but a message that any program may print."""
-    if question.beside_own is None:
-        return 0.0
-    terms, says = question.beside_own
-    found = float(says[subject.fields_of(terms) & FRONT > 0].sum())
-    return 1 - min(found / _ENOUGH_BESIDE, 1.0)
 
 
 def covers_more(question: Question, one: Subject, other: Subject) -> bool:

@@ -19,7 +19,6 @@ from kb.index.header import Vocabulary
 from kb.index.passages import View
 from kb.index.store import Store, Views
 from kb.logs.codes import Codes, codes, contradicts
-from kb.logs.interpreter import is_own_message, without_variables
 from kb.logs.variables import mask
 from kb.records import Branch, Query
 from kb.search import ranking
@@ -39,15 +38,10 @@ class Shares(NamedTuple):
     errors: dict[str, float]
     prose: dict[str, float]
     context: dict[str, float]
-    own: dict[str, float]
-    """those of error lines that Python or the system prints by itself; empty where one line is another"""
 
     @classmethod
     def of(cls, query: Query, vocabulary: Vocabulary) -> Shares:
-        own = all(map(is_own_message, query.signatures))
-        texts = ("\n".join(query.signatures), query.prose, query.context)
-        bare = "\n".join(map(without_variables, query.signatures)) if own else ""
-        return cls(*map(vocabulary.shares, (*texts, bare)))
+        return cls(*map(vocabulary.shares, ("\n".join(query.signatures), query.prose, query.context)))
 
 
 @dataclass(eq=False, repr=False)

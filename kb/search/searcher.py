@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ MAX_K = 100
 _MAX_KEPT = 10_000  # records whose error lines are kept as terms
 _MAX_SUBJECTS = 256  # issues, some 200 kB each, that are kept ready for verification
 _MATCHED_TERMS = 5
+_TELLS_NOTHING = re.compile(r".{0,120}?\b(?:INFO|DEBUG)\b|\s{0,40}[\w.-]{1,60} ?= ?\S{1,80}$")
 _LEAST_INFORMATIVE = 0.3  # of the most informative shared term: below this a term is not shown as matched
 
 
@@ -93,15 +95,16 @@ class Searcher:
     ) -> tuple[Query, list[Hit]]:
         """The hits of one line of a log that failed, by itself, where such a line is known: the rest of a log drowns
         it. Of several the surest, and of equally sure ones the one that says most. Else those of the whole text."""
+        around = _telling(query.text) if query.is_log else query.text
         known: list[tuple[Query, list[Hit]]] = []
         for line in map(read, query.failures if query.is_log else ()):
-            hits = self._hits(line, k, rows, lang or query.lang, around=query.text)
+            hits = self._hits(line, k, rows, lang or query.lang, around=around)
             if hits and hits[0].confidence >= known_at and not hits[0].ruled_out:
                 known.append((replace(line, lang=query.lang), hits))
         # Of a message with many causes the rest of the log may say which one it is.
         if with_one_cause := [one for one in known if not one[1][0].record.branches]:
             return max(with_one_cause, key=_sureness)
-        whole = self._hits(query, k, rows, lang, around=query.text)
+        whole = self._hits(query, k, rows, lang, around=around)
         if known and (whole[0].confidence < known_at or whole[0].ruled_out or whole[0].record.branches):
             return max(known, key=_sureness)
         return query, whole
@@ -253,6 +256,11 @@ class Searcher:
             shared = [terms[i] for i in order if not (terms[i].isdigit() or terms[i] in repeated)]
             matched.append((*lines[:2], *shared[:_MATCHED_TERMS]))
         return matched
+
+
+def _telling(log: str) -> str:
+    """The log without settings and lines of the level INFO: they say nothing about how it ended."""
+    return "\n".join(line for line in log.split("\n") if not _TELLS_NOTHING.match(line))
 
 
 def _sureness(reading: tuple[Query, list[Hit]]) -> tuple[float, float]:

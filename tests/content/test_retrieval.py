@@ -117,7 +117,7 @@ def test_a_word_that_stands_everywhere_is_no_question(text: str, base: Knowledge
     [("CUDA out of memory", "memory"), ("nccl timeout", "NCCL")],
 )
 def test_what_many_issues_print_is_not_answered_by_one_of_them(text: str, word: str, base: KnowledgeBase) -> None:
-    """Ten remedies for one line: which, only the circumstances tell. The issue that leads to all of them comes first."""
+    """Ten remedies for one line: which, only the circumstances tell. The issue that leads to them comes first."""
     first = base.search(text, k=3).hits[0].record
     assert len(first.branches) >= 3
     assert word in "\n".join((first.title, *first.errors))
