@@ -74,7 +74,7 @@ def test_time_grows_with_the_log(line: str) -> None:
 
 # --- what comes of it -----------------------------------------------------------------------------------------------
 
-DEQUE = "NVRM: Xid (PCI:0000:2b:00): 79, GPU has fallen off the bus."
+FAILURE = "RuntimeError: CUDA error: an illegal memory access was encountered"
 
 
 def test_a_log_without_failures_is_no_evidence(index: Path) -> None:
@@ -92,13 +92,13 @@ def test_a_log_without_failures_is_no_evidence(index: Path) -> None:
 def test_a_line_of_a_log_is_as_good_as_alone(index: Path) -> None:
     with KnowledgeBase.open(index) as base:
         log = "".join(f"[INFO] step {i} loss 2.{i}\n" for i in range(300))
-        alone, inside = base.search(f"[rank0]: {DEQUE}").hits[0], base.search(f"{log}[rank0]: {DEQUE}\n{log}").hits[0]
+        alone, inside = base.search(f"[rank0]: {FAILURE}").hits[0], base.search(f"{log}[rank0]: {FAILURE}\n{log}").hits[0]
         assert (alone.issue, alone.confidence) == (inside.issue, pytest.approx(inside.confidence))
 
 
 def test_of_two_known_lines_the_one_that_says_more(index: Path) -> None:
     """Whatever their order: what wraps a failure is general."""
-    lines = (f"[rank0]: {DEQUE}", "[rank0]: Caught signal 8 (Floating point exception: integer divide by zero)")
+    lines = (f"[rank0]: {FAILURE}", "[rank0]: Caught signal 8 (Floating point exception: integer divide by zero)")
     with KnowledgeBase.open(index) as base:
         alone = [base.search(line) for line in lines]
         assert all(result.answered for result in alone)
