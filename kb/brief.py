@@ -45,7 +45,8 @@ __all__ = [
 ]
 
 MAX_FIX_LINES = 6  # of the fix below an exception; a screen still shows the traceback above it
-MAX_WIDTH = 260  # characters of a sentence or a line of prose; code is never cut
+MAX_SUMMARY = 300  # characters of what an issue says in short; `kb check` asks for fewer
+MAX_WIDTH = 240  # characters of a sentence or a line of prose; code is never cut
 
 _ITEM = re.compile(r"[ \t]{0,12}(?:\d{1,9}[.)]|[-*+])[ \t]")
 _SEE = re.compile(r"[\s,:;，：；。（(]{0,8}(?:see also|see|另?见|参见|详见)?[\s:：]{0,8}$")
@@ -156,7 +157,7 @@ def cause_sentence(record: IssueRecord) -> str:
 def summary_line(record: IssueRecord) -> str:
     """Under a label, the cause in a sentence and what to try first; empty when the article does not say it in short."""
     words = LABELS[record.lang]
-    return f"{words['summary']}{words['colon']}{_shortened(record.summary)}" if record.summary else ""
+    return f"{words['summary']}{words['colon']}{_shortened(record.summary, MAX_SUMMARY)}" if record.summary else ""
 
 
 def cause_line(record: IssueRecord) -> str:
@@ -206,7 +207,7 @@ def tells_apart(record: IssueRecord, others: Iterable[IssueRecord] = ()) -> str:
     """By what one sees that it is this issue and none of the `others`: its own conditions, or what one of them says of
     it in "Not to be confused with", or how its symptom begins."""
     if record.branches:  # it has many causes: what to look at first
-        return _shortened(record.summary) or _first_sentence(record.symptom).rstrip(":：")
+        return _shortened(record.summary, MAX_SUMMARY) or _first_sentence(record.symptom).rstrip(":：")
     if record.only_when:
         return _shortened(" ".join(_first_sentence(item) for item in _items(record.only_when)))
     said = (_said_of(record.issue, item) for other in others for item in _items(other.confusable))
@@ -323,5 +324,5 @@ def _first_step(markdown: str) -> str:
     return _first_sentence(_ITEM.sub("", markdown[markdown.find(step) :], count=1) if step else markdown)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= MAX_WIDTH else text[: MAX_WIDTH - 2].rstrip() + " …"
+def _shortened(text: str, most: int = MAX_WIDTH) -> str:
+    return text if len(text) <= most else text[: most - 2].rstrip() + " …"

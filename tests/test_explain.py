@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from kb import KnowledgeBase
-from kb.brief import cause_line, fix_line, fix_lines, headline, known_issue, of_finding, percent, show_line
+from kb.brief import (
+    cause_line,
+    fix_line,
+    fix_lines,
+    headline,
+    known_issue,
+    of_finding,
+    percent,
+    show_line,
+    summary_line,
+)
 from kb.records import Hit
 from kb.search.explain import explain
 from kb.search.verdict import LIKELY_AT
@@ -77,11 +87,16 @@ def test_every_form_of_an_issue_says_the_same(base: KnowledgeBase, hit: Hit) -> 
     of_hook = [line.strip() for line in known_issue(hit)]
     assert headline(hit.record) in of_scan[0]
     assert of_hook[0].endswith(headline(hit.record))
-    for line in (cause_line(hit.record), show_line(hit.record)):
+    for line in (summary_line(hit.record), show_line(hit.record)):
         assert line in of_scan
         assert line in of_hook
-    assert fix_line(hit.record) in of_scan
-    assert fix_line(hit.record).removeprefix("Fix: ") in " ".join(of_hook)
+    # An article that does not say it in short: its cause, and the first step of its fix.
+    record = replace(hit.record, summary="")
+    of_scan = [line.text.strip() for line in of_finding(replace(finding, record=record), "train.log")]
+    of_hook = [line.strip() for line in known_issue(replace(hit, record=record))]
+    assert cause_line(record) in of_scan and cause_line(record) in of_hook
+    assert fix_line(record) in of_scan
+    assert fix_line(record).removeprefix("Fix: ") in " ".join(of_hook)
 
 
 def test_a_command_of_the_fix_is_never_cut(hit: Hit) -> None:

@@ -273,7 +273,7 @@ def test_what_is_known_is_said(
     assert not out
     assert err.startswith("\nkb: known issue (")
     assert "IndexError: pop from an empty deque" in err
-    assert re.search(r"^  Cause: .{20,200}$", err, re.MULTILINE)
+    assert re.search(r"^  In short: .{20,260}$", err, re.MULTILINE)
     assert 'pip install -U "deepspeed>=0.19.2"' in err
     assert SHOWN in err
     assert len(err.splitlines()) <= 13
@@ -296,7 +296,7 @@ def test_in_chinese(base: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     _uncaught(_raised(_pop))
     kb.uninstall_excepthook()
     err = capsys.readouterr().err
-    assert "已知问题" in err and "原因：" in err and "解决方案" in err and "查看全文" in err
+    assert "已知问题" in err and "一句话：" in err and "解决方案" in err and "查看全文" in err
 
 
 @pytest.mark.parametrize(
@@ -450,8 +450,8 @@ def test_what_an_article_holds_cannot_move_the_cursor(index: Path, base: None) -
         assert found is not None
         return found.text
 
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", told(title=nasty, cause=nasty, fix=fix))
-    assert told(cause="", fix="").count("\n") == 1
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", told(title=nasty, summary=nasty, cause=nasty, fix=fix))
+    assert told(summary="", cause="", fix="").count("\n") == 1
 
 
 # --- a program of its own -------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ FAILURE = "RuntimeError: CUDA error: an illegal memory access was encountered"
 def test_a_log_without_failures_is_no_evidence(index: Path) -> None:
     """However near an article is to what a healthy program prints."""
     with KnowledgeBase.open(index) as base:
-        asked = base.show("ms-swift-ovis2-grpo#2")[0].aliases[0]
+        asked = base.show("ms-swift-ovis2-grpo#2")[0].aliases[-1]
         log = "".join(f"[INFO] step {i} loss 2.{i}\n" for i in range(9)) + f"[INFO] {asked}\n"
         assert base.search(asked).hits[0].issue == "ms-swift-ovis2-grpo#2"
         result = base.search(log)
@@ -92,7 +92,10 @@ def test_a_log_without_failures_is_no_evidence(index: Path) -> None:
 def test_a_line_of_a_log_is_as_good_as_alone(index: Path) -> None:
     with KnowledgeBase.open(index) as base:
         log = "".join(f"[INFO] step {i} loss 2.{i}\n" for i in range(300))
-        alone, inside = base.search(f"[rank0]: {FAILURE}").hits[0], base.search(f"{log}[rank0]: {FAILURE}\n{log}").hits[0]
+        alone, inside = (
+            base.search(f"[rank0]: {FAILURE}").hits[0],
+            base.search(f"{log}[rank0]: {FAILURE}\n{log}").hits[0],
+        )
         assert (alone.issue, alone.confidence) == (inside.issue, pytest.approx(inside.confidence))
 
 
