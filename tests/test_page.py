@@ -164,7 +164,7 @@ def test_languages(visit: OpenPage, address: str) -> None:
 def test_places_have_addresses(visit: OpenPage, address: str) -> None:
     page = visit(f"{address}#/issue/{ISSUE}/2")
     expect(page.locator("h1")).to_contain_text("pop from an empty deque")
-    expect(page.locator(".body h3")).to_have_text(["Symptom", "Cause", "Fix", "Asked as"])
+    expect(page.locator(".body h3")).to_have_text(["In short", "Symptom", "Cause", "Fix", "Asked as"])
     page.click("#to-browse")
     expect(page.locator(".titles li").nth(20)).to_be_attached()
     page.click(".projects .tag >> text=DeepSpeed")
