@@ -4,7 +4,7 @@
     python scripts/evidence.py pytorch-amp     those whose name begins so
 
 A script `<slug>.py` (`<slug>--2.py` for the article's second issue) has `error`, which fails or prints as the article
-says, and `cure`, which does the same work without the failure. Both run on a CPU within a minute, without a network.
+says, and `cure`, which does the same work without the failure. Both run on a CPU within two minutes, without a network.
 Judged is not only that one fails and the other does not: what `error` prints is asked of kb, and the article's issue
 must come first. A script that needs a package which is not installed is skipped by name. Exits with 1 when one does not
 hold.

@@ -165,6 +165,7 @@ EDITS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     "other ways out": ([WAYS], "error", "lead to different issues"),
     "no way out": ([WAYS, ("[`other#1`](other.md)\n", "alas\n")], "error", "empty#1/en leads nowhere"),
     "a wrong way": ([WAYS, ("- Later: [`other#1`]", "- [`other#7`]")], "error", "other#7, which is not there"),
+    "round in a circle": ([WAYS, ("- Later: [`other#1`]", "- [`empty#1`]")], "error", "empty#1/en leads to itself"),
     "a riddle": ([WAYS, ("- Later: [", "- `moon == 3`: [")], "error", "'moon' is no quantity"),
 }
 

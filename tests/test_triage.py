@@ -99,6 +99,11 @@ def test_a_family_is_read() -> None:
     assert IssueRecord.from_dict(record.as_dict()) == record
 
 
+def test_one_way_out_is_a_way_out() -> None:
+    text = "# T\n\n## A\n\n### Symptom\n\nx\n\n### Which one is it\n\n- `gpu == 3`: the third:\n  [`a#1`](a.md)\n"
+    assert record_of(text).branches == (Branch("gpu == 3", "a#1"),)
+
+
 def test_the_chinese_headings() -> None:
     sections = {"一句话": "太满，先删。", "现象": "满", "先分清是哪一种": "- 开机：[`a#1`](a.md)\n- 其后：[b#2](b.md)"}
     text = "".join(f"### {heading}\n\n{body}\n\n" for heading, body in sections.items())
@@ -114,6 +119,8 @@ def test_the_chinese_headings() -> None:
         ("1. Do. *(reported)*\n\n   ```sh\n   2. no *(maintainer)*\n   ```\n2. Check: it runs.", ["reported", None]),
         ("1. 降级。*（维护者）*\n2. 也许\n   是。*（推断）*\n   - 小项 *（已复现）*", ["maintainer", "reasoned"]),
         ("- One *(reproduced)*\n- Two *(Reported)*", ["reproduced", None]),
+        ("1、重启。*（推断）*\n2、删掉检查点文件", ["reasoned", None]),
+        ("1. One\u2028line *(reported)*\n2. Two *(reasoned)*", ["reported", "reasoned"]),
     ],
 )  # fmt: skip
 def test_steps_say_what_stands_behind_them(fix: str, expected: list[str | None]) -> None:

@@ -172,13 +172,14 @@ def _conditions(lines: Sequence[Line]) -> list[str]:
 
 def _branches(lines: Sequence[Line]) -> list[Branch]:
     """The bullets that link to an issue: the condition that each begins with, if any, and the issue."""
-    _, items, _ = list_items(lines)
-    texts = (" ".join(line.text.strip() for line in item) for item in items)
-    return [
-        Branch(condition[1].strip() if (condition := _CONDITION.match(text)) and condition[1] else "", link[1])
-        for text in texts
-        if (link := _LINK.search(text))
-    ]
+    bullets: list[str] = []
+    for line in (line.text for line in lines if line.kind == "text"):
+        if _CONDITION.match(line):
+            bullets.append(line)
+        elif bullets:
+            bullets[-1] += " " + line.strip()
+    linked = ((_CONDITION.match(text), _LINK.search(text)) for text in bullets)
+    return [Branch((found[1] or "").strip() if found else "", link[1]) for found, link in linked if link]
 
 
 def _aliases(lines: Sequence[Line]) -> list[str]:

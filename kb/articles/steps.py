@@ -28,9 +28,9 @@ BASES: dict[str, Basis] = {
 """mark -> what stands behind a step: somebody made the error and then the cure; the project's maintainers or its
 documentation say so; people who met the failure report that it helped; it follows from the cause"""
 
-_ITEM = re.compile(r"^ {0,1}(?:\d{1,2}[.)、]|[-*+]) ")
+_ITEM = re.compile(r"^ {0,1}(?:(?:\d{1,2}[.)]|[-*+]) |\d{1,2}、 ?)")
 _MARK = re.compile(rf"\*[(（]({'|'.join(BASES)})[)）]\*")
-_CHECK = re.compile(r"(?:\*\*)?(?:Check|Look|Verify|检查|确认|验证|核对)\b|(?:\*\*)?(?:检查|确认|验证|核对)")
+_CHECK = re.compile(r"(?:\*\*)?(?:(?:Check|Look|Verify)\b|检查(?!点)|确认|验证|核对)")
 
 
 class Step(NamedTuple):
@@ -44,8 +44,7 @@ class Step(NamedTuple):
 
 def steps(fix: str) -> list[Step]:
     """The top-level items of the lists in a fix; empty for a fix without a list."""
-    lines = fix.splitlines()
-    outside = list(prose_lines(fix))  # fenced lines come back empty
+    lines, outside = fix.split("\n"), prose_lines(fix)  # of which fenced ones come back empty
     starts = [n for n, line in enumerate(outside) if _ITEM.match(line)]
     found = []
     for start, stop in zip(starts, [*starts, len(lines)][1:], strict=True):

@@ -235,8 +235,10 @@ def _branches(record: IssueRecord, issues: set[str]) -> Iterator[Problem]:
     if record.branches and not any(branch.condition for branch in record.branches):
         yield _at(record, "warning", f"{record.id}: no way out begins with a condition that a program can check")
     for branch in record.branches:
-        if branch.issue not in issues or branch.issue == record.issue:
+        if branch.issue not in issues:
             yield _at(record, "error", f"{record.id} leads to {branch.issue}, which is not there")
+        elif branch.issue == record.issue:
+            yield _at(record, "error", f"{record.id} leads to itself")
         if branch.condition:
             try:
                 conditions.parse(branch.condition)

@@ -105,9 +105,10 @@ class Searcher:
         if with_one_cause := [one for one in known if not one[1][0].record.branches]:
             return max(with_one_cause, key=_sureness)
         whole = self._hits(query, k, rows, lang, around=around)
-        if known and (whole[0].confidence < known_at or whole[0].ruled_out or whole[0].record.branches):
-            return max(known, key=_sureness)
-        return query, whole
+        says_more = (
+            whole and whole[0].confidence >= known_at and not whole[0].ruled_out and not whole[0].record.branches
+        )
+        return max(known, key=_sureness) if known and not says_more else (query, whole)
 
     def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None, *, around: str) -> list[Hit]:
         """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; in `lang` or in the
