@@ -1,0 +1,154 @@
+"""Tagged blocks -> issues. A title opens an issue; what follows belongs to it until the next one.
+
+A page that tells all symptoms first and all fixes later is put in order by `pairing`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kb.articles.fields import IssueFields, Part
+from kb.articles.lines import Line
+from kb.scraped.blocks import Block
+from kb.scraped.labels import read_label, split_ordinal
+from kb.scraped.pairing import pair
+
+__all__ = ["Issue", "find_issues", "title_of"]
+
+_FIELDS = ("symptom", "cause", "fix")
+_QUESTION = re.compile(
+    r"^\W{0,4}(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|问|问题)\s?[#＃]?\d{0,3}\s?[:：.、)])\s{0,3}", re.IGNORECASE
+)
+_ANSWER = re.compile(r"^\W{0,4}(?:【(?:答|回答|解答|答案|A)】|(?:A|Answer|答|回答|解答)\s?\d{0,3}\s?[:：])\s{0,3}", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Issue:
+    title: int
+    """number of the block that opens it"""
+    fields: dict[str, list[int]] = field(default_factory=lambda: {name: [] for name in _FIELDS})
+    """numbers of blocks"""
+
+    @property
+    def has_remedy(self) -> bool:
+        return bool(self.fields["cause"] or self.fields["fix"])
+
+
+def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question: bool = False) -> list[Issue]:
+    """The issues in the order of the page. A title that nothing follows is none. `every_question`: questions about
+    no failure, too."""
+    found: list[Issue] = []
+    asked = False
+    for n, tag in enumerate(tags):
+        if tag == "title" or (tag == "question" and every_question):
+            found.append(Issue(n))
+            asked = tag == "question"
+        elif tag == "question":
+            asked = True
+        elif found and tag in _FIELDS and (not asked or every_question):
+            found[-1].fields[tag].append(n)
+        elif found and tag == "answer" and (every_question or not asked):
+            found[-1].fields["fix"].append(n)
+        if tag == "title":
+            asked = False
+    _share_answers(found)
+    _deal(found, blocks)
+    return [issue for issue in found if any(issue.fields.values())]
+
+
+def _share_answers(found: list[Issue]) -> None:
+    """Two titles in a row, of which only the second has text: both are titles of one issue."""
+    for issue, after in zip(found, found[1:], strict=False):
+        if not any(issue.fields.values()) and after.title == issue.title + 1:
+            issue.fields = {name: list(numbers) for name, numbers in after.fields.items()}
+            issue.fields["symptom"] = [after.title, *issue.fields["symptom"]]
+            after.fields = {name: [] for name in _FIELDS}
+
+
+def _deal(found: Sequence[Issue], blocks: Sequence[Block]) -> None:
+    """Gives each issue its own of the remedies that all stand behind the last one."""
+    start = 0
+    for stop, last in enumerate(found):
+        if not last.has_remedy:
+            continue
+        group = found[start : stop + 1]
+        start = stop + 1
+        numbers = sorted(last.fields["cause"] + last.fields["fix"])
+        heads = [n for n in numbers if blocks[n].kind == "heading" or blocks[n].bold]
+        heads = heads if len(heads) >= 2 else [n for n in numbers if blocks[n].marker and blocks[n].depth <= 1]
+        if len(group) < 2 or len(heads) != len(group):
+            continue
+        cuts = [*heads, numbers[-1] + 1]
+        remedies = [[n for n in numbers if a <= n < b] for a, b in zip(cuts, cuts[1:], strict=False)]
+        told = [" ".join(blocks[n].text for n in (issue.title, *issue.fields["symptom"])) for issue in group]
+        owners = pair(told, [" ".join(blocks[n].text for n in remedy) for remedy in remedies])
+        causes = set(last.fields["cause"])
+        last.fields["cause"], last.fields["fix"] = [], []
+        for remedy, owner in zip(remedies, owners, strict=True):
+            issue = group[owner if owner is not None else -1]
+            issue.fields["cause"] += [n for n in remedy if n in causes]
+            issue.fields["fix"] += [n for n in remedy if n not in causes]
+
+
+# --- as fields ------------------------------------------------------------------------------------------------------
+
+
+def fields_of(issue: Issue, blocks: Sequence[Block], lines: Sequence[Line]) -> IssueFields:
+    """The issue with its text: slices of the page."""
+    numbers = [issue.title, *(n for part in issue.fields.values() for n in part)]
+    fields = IssueFields(
+        title=title_of(blocks[issue.title]),
+        first=min(lines[blocks[n].first].no for n in numbers),
+        last=max(lines[blocks[n].last].no for n in numbers),
+    )
+    for name in _FIELDS:
+        setattr(fields, name, [Part(run) for run in _runs(issue.fields[name], blocks, lines)])
+    return fields
+
+
+def title_of(block: Block) -> str:
+    """The text of a title without its number, its `Q:` and its `问题一：`."""
+    text = " ".join(block.text.split())
+    text = text[found.end() :] if (found := _QUESTION.match(text)) else text
+    label = read_label(text)
+    if label and label.rest and label.role in ("topic", "symptom"):
+        text = label.rest
+    _, text = split_ordinal(text)
+    return text.strip(" *_#:：").strip() or block.text.strip()
+
+
+def _runs(numbers: Iterable[int], blocks: Sequence[Block], lines: Sequence[Line]) -> list[list[Line]]:
+    """The lines of neighbouring blocks, each run as it stands in the page."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and n == runs[-1][-1] + 1:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return [_slice(blocks[run[0]], blocks[run[-1]], lines) for run in runs]
+
+
+def _slice(first: Block, last: Block, lines: Sequence[Line]) -> list[Line]:
+    if first.kind == "cell":
+        return [Line(lines[first.first].no, lines[first.first].text[first.start : last.stop].strip(" |"), "text")]
+    run = list(lines[first.first : last.last + 1])
+    cut = run[-1]
+    if last.stop < len(cut.text.rstrip()):
+        run[-1] = Line(cut.no, cut.text[: last.stop].rstrip(), cut.kind, cut.level, cut.block)
+    head = run[0]
+    text = head.text[first.start :].lstrip() if first.start else _without_label(head.text, first)
+    run[0] = Line(head.no, text, head.kind, head.level, head.block)
+    return run
+
+
+def _without_label(text: str, block: Block) -> str:
+    """The line without a label that opens it: `原因：`, `**Fix:**`, `A:`."""
+    if block.kind != "text":
+        return text
+    answer = _ANSWER.match(text)
+    if answer:
+        return text[answer.end() :].lstrip("* ")
+    label = read_label(text)
+    return label.rest if label and label.rest and label.role and label.role != "topic" else text
