@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
-from kb.scraped.phrases import role_of_phrase
-from kb.scraped.vocabulary import PHRASES_EN, PHRASES_ZH, TOPIC_WORDS_EN, TOPIC_WORDS_ZH
 from kb.text import HAN
 
-__all__ = ["Label", "bare", "read_label", "role_of", "split_ordinal"]
+__all__ = ["PRODUCT_OF", "WORDS", "Label", "read_label", "role_of", "split_ordinal"]
+
+WORDS = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
+"""labels: by language and role, the words of headings; topics: what numbered problems are called; products: names"""
+
+PRODUCT_OF = {name.casefold(): name for name in reversed(WORDS["products"])}
+PRODUCT_OF |= {key.replace(" ", mark): name for key, name in PRODUCT_OF.items() for mark in ("-", "") if " " in key}
+"""a widely used product by its name in small letters, with marks for spaces too"""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
     role: str
-    """a role of `vocabulary`, or "cause+fix", "symptom+cause", "symptom+fix"; "topic" for a numbered issue"""
+    """a role of `words.json`, or "cause+fix", "symptom+cause", "symptom+fix"; "topic" for a numbered issue"""
     rest: str
     """what follows the label on the same line, in the article's own characters"""
 
@@ -37,22 +44,35 @@ _COLON = re.compile(r"[:：]|\s[-–—]{1,2}\s|——")
 _MAX_LABEL = 48
 
 
-def _words(table: dict[str, str], sep: str | None) -> dict[str, str]:
-    words: dict[str, str] = {}
-    for role, phrases in table.items():
-        for phrase in phrases.split(sep):
-            words.setdefault(phrase.strip(), role)
-    return words
+def _roles(lang: str) -> dict[str, str]:
+    """The role of each word; of a word with two roles the first."""
+    return {word: role for role, words in reversed(WORDS["labels"][lang].items()) for word in words}
 
 
-_ZH = _words(PHRASES_ZH, None)
-_EN = _words(PHRASES_EN, "|")
+_ZH, _EN = _roles("zh"), _roles("en")
 _LONGEST_ZH = max(map(len, _ZH))
 _LONGEST_EN = max(len(phrase.split()) for phrase in _EN)
-_FILL_ZH = frozenset(PHRASES_ZH[""].split())
+_FILL_ZH = frozenset(WORDS["labels"]["zh"][""])
 
 
-def bare(text: str) -> str:
+# Headings that are whole phrases: `why does it happen`, `what lies behind this`.
+_IT = r"(?:it|this|that|these|they|them|those|things|the (?:problem|error|issue|failure|crash)s?)"
+_PHRASES = [
+    (role, re.compile(rf"(?:{pattern})\??"))
+    for role, pattern in (
+        ("cause", rf"why (?:does |did |is |are |do |was )?{_IT}(?: \w+){{0,3}}|what (?:is|was|lies|"
+                  rf"lay) behind {_IT}|what (?:really )?went on"
+                  rf"|where {_IT} (?:comes|came) from|behind the (?:error|failure|problem)|what (?:triggers|"
+                  rf"triggered|broke) {_IT}"),
+        ("cause", r"why (?:you(?:['’]re| are)?|we(?:['’]re| are)?|i) (?:see|saw|get|got|hit)\w*(?: \w+){0,3}"),
+        ("fix", r"(?:最后|最终|后来|我们?|于是)?(?:就?是)?(?:这么|这样|如此)(?:去|来)?"
+                r"(?:改|解决|处理|弄|搞定|修|做|修复)(?:好|掉)?的?"),
+        ("cause", r"(?:真正的?|根本)?原因(?:说起来|说来|讲起来|其实|倒|也|并|很|不|挺){1,4}(?:复杂|简单|难|好找)"),
+    )
+]  # fmt: skip
+
+
+def _bare(text: str) -> str:
     """A heading as it is looked up: NFKC, lower case, without marks, emoji, ordinal and closing colon."""
     text = unicodedata.normalize("NFKC", text[:200]).casefold().strip()
     text = text.strip(_TRIM)
@@ -75,15 +95,15 @@ def role_of(text: str) -> str:
     """The role of these words as a heading; "" when they are a title or a sentence."""
     if len(text) > 120:
         return ""
-    key = bare(text)
+    key = _bare(text)
     if not key or len(key) > _MAX_LABEL:
         return ""
     exact = _ZH.get(key) or _EN.get(key)
     if exact:
         return exact
     roles = _cover_en(key) if key.isascii() else _cover_zh(key)
-    if not roles and (role := role_of_phrase(key)):
-        return role
+    if not roles:
+        return next((role for role, phrase in _PHRASES if phrase.fullmatch(key)), "")
     if key.endswith(("问题", "错误")) and not roles & {"symptom", "cause", "fix", "analysis"}:
         return ""  # 硬件环境问题 names a problem, not an environment
     if "分析" in key and "fix" in roles:
@@ -159,8 +179,8 @@ def _decide(roles: set[str]) -> str:
     return next(iter(roles)) if len(roles) == 1 else ""
 
 
-_TOPIC_ZH = "|".join(sorted(TOPIC_WORDS_ZH, key=len, reverse=True))
-_TOPIC_EN = "|".join(TOPIC_WORDS_EN)
+_TOPIC_ZH = "|".join(sorted(WORDS["topics"]["zh"], key=len, reverse=True))
+_TOPIC_EN = "|".join(WORDS["topics"]["en"])
 _TOPIC = re.compile(
     rf"(?:{_TOPIC_ZH}|{_TOPIC_EN})\s?[#＃]?\s?{_NUMERAL}\s?"
     rf"(?:[:：、.)）]|\s[-–—]\s)\s{{0,3}}|第(?:{_NUMERAL})(?:个|种|类)(?:关键|常见|典型|主要)?(?:问题|错误|故障|"

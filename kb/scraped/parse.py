@@ -1,12 +1,13 @@
 """Parses one article, in this project's own form or in any other, into records and remarks.
 
-An article in our own form is read exactly, by `kb.articles.own`. Only a page in another form needs the free-form reader
-and its vocabulary; these modules are imported when such a page comes, so that own articles do not pay for them.
+An article in our own form is read exactly, by `kb.articles.own`. Only a page in another form needs `kb.scraped.reader`
+and what it stands on; these modules are imported when such a page comes, so that own articles do not pay for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kb.articles.errors import errors_in
 from kb.articles.fields import IssueFields, Part
@@ -14,20 +15,29 @@ from kb.articles.frontmatter import FrontMatter, read_front_matter
 from kb.articles.lines import Line, classify
 from kb.articles.own import read_own_form
 from kb.articles.source import filed_lang, read_lines, slug_of, suffix_lang
-from kb.records import Article, IssueRecord, Lang, Remark, Source
+from kb.records import Article, IssueRecord, Lang, Source
 from kb.text import detect_lang
 
-__all__ = ["parse"]
+if TYPE_CHECKING:
+    from kb.scraped.reader import Reading
+
+__all__ = ["parse", "parse_and_tell"]
 
 _PROJECT_KEYS = ("project", "projects", "product", "products", "software", "component", "repo", "repository")
 
 
-def parse(data: bytes, *, path: str) -> Article:
+def parse(data: bytes, *, path: str, every_question: bool = False) -> Article:
     """The records of an article in its order, and a remark for every place that is in none of them.
 
-    `path` is POSIX and relative to the articles folder; slug and language come from it. Raises ArticleError when the
-    bytes cannot be an article (not UTF-8, binary, empty, larger than 2 MB) or the file name cannot be a slug.
+    `path` is POSIX and relative to the articles folder; slug and language come from it. `every_question`: on a page in
+    another form than ours, a question about no failure makes a record, too. Raises ArticleError when the bytes cannot
+    be an article (not UTF-8, binary, empty, larger than 2 MB) or the file name cannot be a slug.
     """
+    return parse_and_tell(data, path=path, every_question=every_question)[0]
+
+
+def parse_and_tell(data: bytes, *, path: str, every_question: bool = False) -> tuple[Article, Reading | None]:
+    """As `parse`, and how the page was read; None for an article in our own form."""
     slug = slug_of(path)
     raw = read_lines(data, path=path)
     front = read_front_matter(raw)
@@ -35,19 +45,24 @@ def parse(data: bytes, *, path: str) -> Article:
     lang = _lang(path, front, lines)
     project = next((name.strip() for name in front.all(*_PROJECT_KEYS) if name.strip()), None)
     own = read_own_form(lines, role_of=_role_of, titled=bool(front.first("title")))
+    reading = None
     if own is not None:
         title, issues, more = own
         title = title or front.first("title")
         if project is None and not all(issue.project for issue in issues):
-            project = _guess_project(front, title)
+            project = _guess_project(front, title, [], path)
     else:
-        title, issues, more, project = _read_page(lines, front, project)
+        from kb.scraped.reader import read_page
+
+        reading = read_page(lines, front_title=front.first("title"), every_question=every_question)
+        title, issues, more = reading.title, reading.fields(), reading.remarks()
+        project = project or _guess_project(front, title, reading.texts(), path)
     records = tuple(
         _record(issue, slug=slug, number=n, lang=lang, path=path, front=front, project=issue.project or project)
         for n, issue in enumerate(issues, 1)
     )
     remarks = sorted([*front.remarks, *remarks, *more], key=lambda remark: remark.line)
-    return Article(path, slug, lang, title, records, tuple(remarks), front.draft)
+    return Article(path, slug, lang, title, records, tuple(remarks), front.draft), reading
 
 
 def _role_of(heading: str) -> str:
@@ -57,25 +72,10 @@ def _role_of(heading: str) -> str:
     return role_of(heading)
 
 
-def _guess_project(front: FrontMatter, title: str) -> str | None:
+def _guess_project(front: FrontMatter, title: str, texts: Sequence[str], path: str) -> str | None:
     from kb.scraped.project import guess_project
 
-    return guess_project(title, [], front.all("tags", "categories"))
-
-
-def _read_page(
-    lines: list[Line], front: FrontMatter, project: str | None
-) -> tuple[str, list[IssueFields], list[Remark], str | None]:
-    """Title, issues, remarks and project of a page in any form; `project` is what its front matter states."""
-    from kb.scraped.project import guess_project
-    from kb.scraped.reader import read_page
-
-    title, issues, remarks, opening = read_page(lines, front_title=front.first("title"))
-    title = title or front.first("title")
-    if project is None:
-        text = "\n".join(line.text for line in lines if line.kind not in ("boilerplate", "code"))[:20_000]
-        project = guess_project(title, opening, front.all("tags", "categories"), text)
-    return title, issues, remarks, project
+    return guess_project(title, texts, front.all("tags", "categories"), path)
 
 
 def _lang(path: str, front: FrontMatter, lines: Sequence[Line]) -> Lang:

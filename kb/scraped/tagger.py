@@ -1,15 +1,16 @@
 """Blocks of a page -> the tag of each: what it is for the problem it belongs to.
 
-Every block becomes a vector of 48 numbers: the sum of the rows of its features (`kb.scraped.features`, by hash) and of
-the meaning of its text (`kb.encoders`). Two convolutions over five blocks each let neighbours speak, the mean over all
-blocks lets the page speak, and a linear chain (a CRF without features on its edges) picks the best sequence of tags
-with Viterbi's algorithm. Fitted by `scripts/reader/train.py`; numpy only.
+A block begins as the sum of a row for each of its features (`features`, by hash) and of the meaning of its text
+(`kb.encoders`). Then the blocks hear each other: each the one that heads it, the heads beside it, what stands below it
+and the first head of the page; all the mean over the page; and twice its two neighbours on either side. A linear chain
+(a CRF without features on its edges) picks the best sequence of tags with Viterbi's algorithm. Fitted by
+`scripts/reader/train.py`; numpy only.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,12 +20,12 @@ import numpy as np
 from kb.arrays import Array, open_arrays
 from kb.encoders import open_encoder
 from kb.scraped.blocks import Block
-from kb.scraped.features import features_of
+from kb.scraped.features import View, look
 
-__all__ = ["STATES", "TAGS", "Tagger", "encoded", "hashed", "open_tagger", "relations", "tag_of"]
+__all__ = ["EARS", "ROWS", "STATES", "Tagger", "encoded", "hashed", "heard", "open_tagger", "tag_of"]
 
-TAGS = ("title", "symptom", "cause", "fix", "question", "answer", "other", "boilerplate", "label")
-STATES = (*TAGS[:-1], "label:symptom", "label:cause", "label:fix", "label:other")
+_TAGS = ("title", "symptom", "cause", "fix", "question", "answer", "other", "boilerplate")
+STATES = (*_TAGS, "label:symptom", "label:cause", "label:fix", "label:other")
 """the tags; a label by what it announces, so that the chain can carry that over it"""
 ROWS = 1 << 15
 _MODEL = Path(__file__).parent / "tagger.safetensors"
@@ -35,9 +36,9 @@ def tag_of(state: int) -> str:
     return STATES[state].partition(":")[0]
 
 
-def hashed(features: Sequence[str]) -> Array:
-    """Rows of the features in the table, each once."""
-    return np.fromiter({zlib.crc32(name.encode()) % ROWS for name in features}, np.int64)
+def hashed(features: Sequence[str]) -> list[int]:
+    """Rows of the features in the table."""
+    return [zlib.crc32(name.encode()) % ROWS for name in features]
 
 
 def encoded(blocks: Sequence[Block]) -> Array:
@@ -45,11 +46,6 @@ def encoded(blocks: Sequence[Block]) -> Array:
     vectors = 3 * open_encoder().encode([block.text[:_CHARS] for block in blocks], kind="passage")
     heads = np.array([block.kind == "heading" or block.bold for block in blocks])[:, None]
     return np.concatenate([vectors * heads, vectors * ~heads], axis=1)
-
-
-def relations(blocks: Sequence[Block]) -> Array:
-    """(n,): how a block follows the one before it: 0 in the same paragraph, 1 in a new one, 2 as a heading."""
-    return np.array([0 if not block.opens else 2 if block.kind == "heading" else 1 for block in blocks])
 
 
 @cache
@@ -61,21 +57,25 @@ def open_tagger() -> Tagger:
 @dataclass
 class Tagger:
     arrays: dict[str, Array]
-    """table (ROWS, h) · meaning (2 dim, h) · bias (h,) · page, page_bias · conv{n} (5, h, h), conv{n}_bias · out (h, s),
-    out_bias · steps (3, s, s) · start (s,)"""
+    """table (ROWS, h) · meaning (2 dim, h) · head, beside, below, first (h, h) · bias (h,) · page (h, h), page_bias ·
+    conv{n} (5, h, h), conv{n}_bias · out (h, s), out_bias · steps (3, s, s) · start (s,)"""
 
-    def tag(self, blocks: Sequence[Block], title: str = "") -> list[str]:
+    def tag(self, blocks: Sequence[Block]) -> list[str]:
         if not blocks:
             return []
-        scores = self.scores(features_of(blocks, title), encoded(blocks))
-        return [tag_of(state) for state in self.best(scores, relations(blocks))]
+        view = look(blocks)
+        return [tag_of(state) for state in self.best(self.scores(view, encoded(blocks)), view.step)]
 
-    def scores(self, features: Sequence[Sequence[str]], meaning: Array) -> Array:
-        """(n, s): how well each state fits each block, its neighbours seen."""
+    def scores(self, view: View, meaning: Array) -> Array:
+        """(n, s): how well each state fits each block, once the blocks have heard each other."""
         a = self.arrays
-        table = a["table"]
-        sums = np.stack([table[hashed(names)].sum(axis=0, dtype=np.float32) for names in features])
-        hidden = np.tanh(sums + meaning @ a["meaning"] + a["bias"])
+        rows = [hashed(names) for names in view.names]
+        bounds = np.cumsum([0, *map(len, rows)])[:-1]
+        own = np.add.reduceat(a["table"][np.concatenate(rows)].astype(np.float32), bounds) + meaning @ a["meaning"]
+        hidden = own + a["bias"]
+        for name, near in heard(own, view):
+            hidden = hidden + near @ a[name]
+        hidden = np.tanh(hidden)
         hidden = hidden + np.tanh(hidden.mean(axis=0) @ a["page"] + a["page_bias"])
         n = 0
         while f"conv{n}" in a:
@@ -98,8 +98,35 @@ class Tagger:
         return path[::-1]
 
 
+EARS = ("head", "beside", "below", "first")
+
+
+def heard(own: Array, view: View) -> Iterator[tuple[str, Array]]:
+    """(n, h) each: the head of a block, the mean of the heads beside it, the mean of what is below it, the first head."""
+    n = len(own)
+    padded = np.concatenate([own, np.zeros_like(own[:1])])
+    yield "head", padded[view.head]
+    yield "beside", _mean(own, view.family, view.family, but_own=True)
+    yield "below", _mean(own, view.head, np.arange(n))
+    heads = np.flatnonzero(view.family >= 0)
+    yield "first", np.broadcast_to(padded[heads[0] if len(heads) else n], own.shape)
+
+
+def _mean(own: Array, groups: Array, asked: Array, *, but_own: bool = False) -> Array:
+    """(n, h): for each block the mean over the blocks whose group it asks for; zeros where there are none."""
+    sums = np.zeros((len(own) + 1, own.shape[1]), np.float32)  # the last row is of group -1
+    np.add.at(sums, groups, own)
+    counts = np.bincount(groups % len(sums), minlength=len(sums)).astype(np.float32)
+    sums[-1], counts[-1] = 0, 0
+    total, count = sums[asked], counts[asked][:, None]
+    if but_own:
+        inside = (groups >= 0)[:, None]
+        total, count = total - own * inside, count - inside
+    return total / np.maximum(count, 1)
+
+
 def _convolved(hidden: Array, kernel: Array) -> Array:
     """(n, h): each row and its two neighbours on either side, through a (5, h, h) kernel."""
     width = len(kernel) // 2
     padded = np.pad(hidden, ((width, width), (0, 0)))
-    return sum(padded[k : k + len(hidden)] @ kernel[k] for k in range(len(kernel)))  # type: ignore[return-value]
+    return np.sum([padded[k : k + len(hidden)] @ kernel[k] for k in range(len(kernel))], axis=0)

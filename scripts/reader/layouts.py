@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pages import Page, parse_tagged
 
 from kb.records import IssueRecord
-from kb.scraped.vocabulary import PHRASES_EN, PHRASES_ZH
+from kb.scraped.labels import WORDS
 
 TITLES = (
     "heading", "numbered heading", "bold line", "question mark", "bold bullet", "bullet heading", "setext", "bare line",
@@ -205,8 +205,8 @@ class _Writer:
     def _word(self, tag: str) -> str:
         rng = self.rng
         if self.lang == "zh":
-            return rng.choice(PHRASES_ZH[tag].split())
-        phrase = rng.choice(PHRASES_EN[tag].split("|")).strip()
+            return rng.choice(WORDS["labels"]["zh"][tag])
+        phrase = rng.choice(WORDS["labels"]["en"][tag])
         return phrase.capitalize() if rng.random() < 0.7 else phrase.title()
 
     def _label(self, tag: str) -> str:

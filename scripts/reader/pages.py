@@ -12,8 +12,8 @@ from pathlib import Path
 
 from kb.articles.frontmatter import read_front_matter
 from kb.articles.lines import Line, classify
-from kb.scraped.blocks import Block, blocks_of
-from kb.scraped.markup import plain_lines
+from kb.scraped.blocks import Block
+from kb.scraped.reader import prepare
 
 TAGS = ("title", "symptom", "cause", "fix", "label", "question", "answer", "other", "boilerplate")
 _MARK = re.compile(r"⟦([^⟧]*)⟧")
@@ -76,15 +76,11 @@ def page_blocks(text: str) -> tuple[list[Line], list[Block], str]:
     """The lines, blocks and title (of the front matter) of a page, as the reader sees them."""
     raw = text.splitlines()
     front = read_front_matter(raw)
-    lines, _ = classify(raw, front.body)
-    lines = plain_lines(lines)
     title = front.first("title")
-    if title:
-        lines.insert(0, Line(1, "# " + title, "heading", level=1))
-    return lines, blocks_of(lines), title
+    return *prepare(classify(raw, front.body)[0], front_title=title), title
 
 
-def tagged_blocks(page: Page) -> tuple[list[Line], list[Block], list[str], list[int | None], str]:
+def tagged_blocks(page: Page) -> tuple[list[Line], list[Block], list[str], list[int | None]]:
     """Blocks with the tag of most of their characters, and the record that is named."""
     lines, blocks, title = page_blocks(page.text)
     starts, at = [], 0
@@ -115,7 +111,7 @@ def tagged_blocks(page: Page) -> tuple[list[Line], list[Block], list[str], list[
             before = f"{tag}{mark}"
         tags.append(tag)
         records.append(record)
-    return lines, blocks, tags, records, title
+    return lines, blocks, tags, records
 
 
 def _column(raw: str, text: str, column: int) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +29,8 @@ from pages import Page, read_tagged, tagged_blocks  # noqa: E402
 from kb.arrays import Array, dump  # noqa: E402
 from kb.records import IssueRecord  # noqa: E402
 from kb.scraped import parse  # noqa: E402
-from kb.scraped.features import features_of  # noqa: E402
-from kb.scraped.tagger import ROWS, STATES, encoded, hashed, relations  # noqa: E402
+from kb.scraped.features import View, look  # noqa: E402
+from kb.scraped.tagger import EARS, ROWS, STATES, encoded, hashed, heard  # noqa: E402
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = Path(__file__).parent / "pages"
@@ -43,19 +43,19 @@ class Sample:
     """A page as the tagger is fitted on it."""
 
     page: Page
-    rows: list[Array]
+    rows: list[list[int]]
     meaning: Array
-    steps: Array
+    view: View
     states: list[int]
     weight: float
 
 
 def sample_of(page: Page, weight: float = 1.0) -> Sample | None:
-    _, blocks, tags, _, title = tagged_blocks(page)
+    _, blocks, tags, _ = tagged_blocks(page)
     if not blocks:
         return None
-    rows = [hashed(names) for names in features_of(blocks, title)]
-    return Sample(page, rows, encoded(blocks), relations(blocks), states_of(tags), weight)
+    view = look(blocks)
+    return Sample(page, [hashed(names) for names in view.names], encoded(blocks), view, states_of(tags), weight)
 
 
 def states_of(tags: Sequence[str]) -> list[int]:
@@ -83,6 +83,7 @@ class Network(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.randn(ROWS, HIDDEN) * 0.02)
         self.meaning = nn.Linear(dim, HIDDEN)
+        self.ears = nn.ModuleDict({name: nn.Linear(HIDDEN, HIDDEN, bias=False) for name in EARS})
         self.page = nn.Linear(HIDDEN, HIDDEN)
         self.convs = nn.ModuleList(nn.Conv1d(HIDDEN, HIDDEN, WIDTH, padding=WIDTH // 2) for _ in range(LAYERS))
         self.out = nn.Linear(HIDDEN, len(STATES))
@@ -90,21 +91,26 @@ class Network(nn.Module):
         self.start = nn.Parameter(torch.zeros(len(STATES)))
         self.drop = drop
 
-    def scores(self, rows: torch.Tensor, starts: torch.Tensor, meaning: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        kept = (torch.rand(len(rows)) > self.drop).float() / (1 - self.drop) if self.training else None
-        sums = F.embedding_bag(rows, self.table, starts, mode="sum", per_sample_weights=kept).view(*mask.shape, -1)
-        shown = mask.unsqueeze(2).float()
-        hidden = F.dropout(torch.tanh(sums + self.meaning(meaning)), self.drop, self.training) * shown
+    def scores(self, batch: Batch) -> torch.Tensor:
+        kept = (torch.rand(len(batch.rows)) > self.drop).float() / (1 - self.drop) if self.training else None
+        own = F.embedding_bag(batch.rows, self.table, batch.starts, mode="sum", per_sample_weights=kept)
+        own = own + F.linear(batch.meaning, self.meaning.weight)
+        heard = self.meaning.bias
+        for name, ear in self.ears.items():
+            heard = heard + ear(F.dropout(batch.heard[name] @ own, self.drop / 2, self.training))
+        shown = batch.mask.unsqueeze(2).float()
+        hidden = torch.zeros(*batch.mask.shape, HIDDEN)
+        hidden[batch.mask] = F.dropout(torch.tanh(own + heard), self.drop, self.training)
         mean = hidden.sum(1, keepdim=True) / shown.sum(1, keepdim=True)
         hidden = hidden + torch.tanh(self.page(mean)) * shown
         for conv in self.convs:
-            heard = torch.relu(conv(hidden.transpose(1, 2)).transpose(1, 2))
-            hidden = hidden + F.dropout(heard, self.drop, self.training) * shown
+            near = torch.relu(conv(hidden.transpose(1, 2)).transpose(1, 2))
+            hidden = hidden + F.dropout(near, self.drop, self.training) * shown
         return self.out(hidden)
 
     def loss(self, batch: Batch) -> torch.Tensor:
         """Negative log-likelihood of the states, a block, weighted by page."""
-        scores = self.scores(batch.rows, batch.starts, batch.meaning, batch.mask)
+        scores = self.scores(batch)
         pages = torch.arange(len(batch.states))
         total = self.start + scores[:, 0]
         gold = self.start[batch.states[:, 0]] + scores[pages, 0, batch.states[:, 0]]
@@ -123,6 +129,7 @@ class Network(nn.Module):
         found = {
             "table": plain(self.table).astype(np.float16),
             "meaning": plain(self.meaning.weight.T), "bias": plain(self.meaning.bias),
+            **{name: plain(ear.weight.T) for name, ear in self.ears.items()},  # type: ignore[operator]
             "page": plain(self.page.weight.T), "page_bias": plain(self.page.bias),
             "out": plain(self.out.weight.T), "out_bias": plain(self.out.bias),
             "steps": plain(self.steps), "start": plain(self.start),
@@ -135,9 +142,13 @@ class Network(nn.Module):
 
 @dataclass
 class Batch:
+    """Some pages. Rows, meaning and `heard` are of the blocks of all pages in one; the rest has a row for each page."""
+
     rows: torch.Tensor
     starts: torch.Tensor
     meaning: torch.Tensor
+    heard: dict[str, torch.Tensor]
+    """sparse (blocks, blocks)"""
     mask: torch.Tensor
     states: torch.Tensor
     steps: torch.Tensor
@@ -151,25 +162,39 @@ def batches(samples: Sequence[Sample], size: int = 16) -> list[Batch]:
 
 def _batch(samples: Sequence[Sample]) -> Batch:
     count, longest = len(samples), max(len(sample.states) for sample in samples)
-    rows: list[Array] = []
-    starts: list[int] = []
-    meaning = torch.zeros(count, longest, samples[0].meaning.shape[1])
     mask = torch.zeros(count, longest, dtype=torch.bool)
     states, steps = torch.zeros(count, longest, dtype=torch.long), torch.zeros(count, longest, dtype=torch.long)
-    at = 0
     for n, sample in enumerate(samples):
         length = len(sample.states)
-        for t in range(longest):
-            starts.append(at)
-            if t < length:
-                rows.append(sample.rows[t])
-                at += len(sample.rows[t])
-        meaning[n, :length] = torch.from_numpy(sample.meaning)
         mask[n, :length] = True
         states[n, :length] = torch.tensor(sample.states)
-        steps[n, :length] = torch.from_numpy(sample.steps)
-    weight = torch.tensor([sample.weight for sample in samples])
-    return Batch(torch.from_numpy(np.concatenate(rows)), torch.tensor(starts), meaning, mask, states, steps, weight)
+        steps[n, :length] = torch.from_numpy(sample.view.step)
+    rows = [row for sample in samples for row in sample.rows]
+    ears = [dict(heard_from(sample.view)) for sample in samples]
+    return Batch(
+        torch.tensor([number for row in rows for number in row]),
+        torch.from_numpy(np.cumsum([0, *map(len, rows)])[:-1]),
+        torch.from_numpy(np.concatenate([sample.meaning for sample in samples])),
+        {name: _sparse([ear[name] for ear in ears]) for name in EARS},
+        mask, states, steps, torch.tensor([sample.weight for sample in samples]),
+    )  # fmt: skip
+
+
+def _sparse(parts: Sequence[Array]) -> torch.Tensor:
+    """The matrices of pages as one, block by block on its diagonal."""
+    places, values, at = [], [], 0
+    for part in parts:
+        here = np.argwhere(part)
+        values.append(part[here[:, 0], here[:, 1]])
+        places.append(here + at)
+        at += len(part)
+    index, value = torch.from_numpy(np.concatenate(places).T.copy()), torch.from_numpy(np.concatenate(values))
+    return torch.sparse_coo_tensor(index, value, (at, at), check_invariants=False)
+
+
+def heard_from(view: View) -> Iterator[tuple[str, Array]]:
+    """(n, n) each: by what weights a block hears the others. The tagger's own function, asked with unit vectors."""
+    return heard(np.eye(len(view.head), dtype=np.float32), view)
 
 
 def fit(samples: Sequence[Sample], *, epochs: int, drop: float, rate: float = 3e-3, seed: int = 1) -> Network:
