@@ -17,6 +17,7 @@ from kb.errors import EncoderUnavailable
 
 if TYPE_CHECKING:
     from kb.encoders.static import StaticEncoder
+    from kb.encoders.unigram import UnigramTokenizer
 
 __all__ = ["DEFAULT", "Encoder", "Kind", "open_encoder", "probe", "rarity", "refuse_folder", "surprisal", "term_table"]
 
@@ -95,10 +96,15 @@ def probe(encoder: Encoder) -> Array:
 def surprisal(words: Iterable[str]) -> list[float]:
     """How rare each word is in technical text: -ln p in nats, about 3 (`the`) to 18. By the shipped model's vocabulary,
     whatever encoder is in use: a small base cannot tell by itself that `object` is more common than `deque`."""
+    vocabulary = _vocabulary()
+    return [vocabulary.surprisal(word) for word in words]
+
+
+@cache
+def _vocabulary() -> UnigramTokenizer:
     from kb.encoders.unigram import UnigramTokenizer
 
-    vocabulary = UnigramTokenizer(_MODEL)
-    return [vocabulary.surprisal(word) for word in words]
+    return UnigramTokenizer(_MODEL)
 
 
 @cache

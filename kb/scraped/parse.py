@@ -52,11 +52,11 @@ def parse_and_tell(data: bytes, *, path: str, every_question: bool = False) -> t
         if project is None and not all(issue.project for issue in issues):
             project = _guess_project(front, title, [], path)
     else:
-        from kb.scraped.reader import read_page
+        from kb.scraped.reader import read_page, texts_of
 
         reading = read_page(lines, front_title=front.first("title"), every_question=every_question)
         title, issues, more = reading.title, reading.fields(), reading.remarks()
-        project = project or _guess_project(front, title, reading.texts(), path)
+        project = project or _guess_project(front, title, texts_of(reading.blocks, reading.tags), path)
     records = tuple(
         _record(issue, slug=slug, number=n, lang=lang, path=path, front=front, project=issue.project or project)
         for n, issue in enumerate(issues, 1)

@@ -17,12 +17,13 @@ import numpy as np
 from kb.arrays import Array
 from kb.encoders import surprisal
 from kb.scraped.labels import PRODUCT_OF
+from kb.scraped.tagger import open_tagger
 from kb.text import HAN
 
-__all__ = ["FEATURES", "candidates", "guess_project"]
+__all__ = ["FEATURES", "candidates", "guess_project", "name_key"]
 
 _WORD = r"[A-Za-z][A-Za-z0-9_+]*(?:[.\-][A-Za-z0-9_+]+)*"
-_NAMES = re.compile(rf"(?<![\w/.@$-]){_WORD}(?: (?:[A-Z][A-Za-z0-9_+.\-]*\w|\d{{1,2}}(?![\w.]))){{0,2}}(?![\w/@(=]|\.\w)")
+_NAMES = re.compile(rf"(?<![\w/.@$-]){_WORD}(?: (?:[A-Z][A-Za-z0-9_+.\-]*\w|\d{{1,2}}(?![\w.]))){{0,2}}(?![\w/@(=]|\.\w)", re.ASCII)
 _PLACE = re.compile(r"(?:github\.com/|gitee\.com/|(?:^|[\s·]))[\w.-]{2,40}/([A-Za-z][\w.-]{1,60}?)(?:\s{0,3}(?:[·»›>|#]|$)| (?:issue|pull)|[/)\s])")
 _STATED = re.compile(r"^\W{0,6}(?:Applies to|Products?|Software|Project|产品(?:名称)?|适用(?:产品|软件|于)|项目(?:名称)?)\W{0,4}[:：]\W{0,4}(.{2,40})$")
 _PROJECT = re.compile(rf"^\s?(?:项目|[Pp]roject\b)(?!优选|推荐)|^\s?[{HAN}]{{0,2}}框架")
@@ -36,11 +37,11 @@ _MOST = 60
 
 def guess_project(title: str, texts: Sequence[str], tags: Sequence[str], path: str) -> str | None:
     """The name that ranks first, or None when no name does better than none at all. `texts`: of the page, headings with
-    their `#`; `weights`: (len(FEATURES),)."""
+    their `#`."""
     names, rows = candidates(title, texts, tags, path)
     if not names:
         return None
-    scores = rows @ weights
+    scores = rows @ open_tagger().arrays["project"]
     best = int(scores.argmax())
     return names[best] if scores[best] > 0 else None
 
@@ -51,24 +52,24 @@ def candidates(title: str, texts: Sequence[str], tags: Sequence[str], path: str)
     texts = [text[:600] for text in texts[:400]]
     head, rest = "\n".join(texts[:6]), "\n".join(texts)
     slug = PurePosixPath(path)
-    stem, folder = _key(slug.name.split(".")[0]), _key(slug.parent.name)
+    stem, folder = name_key(slug.name.split(".")[0]), name_key(slug.parent.name)
     counts: Counter[str] = Counter()
     written: dict[str, Counter[str]] = {}
     for text, worth in ((title, 3), (rest, 1)):
         for found in _NAMES.finditer(text):
             words = found[0].split(" ")
             for name in {" ".join(words[:n]) for n in range(1, len(words) + 1)}:
-                counts[_key(name)] += 1
-                written.setdefault(_key(name), Counter())[name] += worth
+                counts[name_key(name)] += 1
+                written.setdefault(name_key(name), Counter())[name] += worth
     for name in [*tags, *_PLACE.findall(rest[:20_000]), *(hit[1] for text in texts[:30] if (hit := _STATED.match(text)))]:
-        if name.isascii() and _key(name):
-            written.setdefault(_key(name), Counter())[name.strip()] += 5
-    keys = sorted(written, key=lambda key: (-counts[key] - 9 * (key in _key(title) or key in stem), key))[:_MOST]
+        if name.isascii() and name_key(name):
+            written.setdefault(name_key(name), Counter())[name.strip()] += 5
+    keys = sorted(written, key=lambda key: (-counts[key] - 9 * (key in name_key(title) or key in stem), key))[:_MOST]
     most = max(counts.values(), default=1)
-    tagged = {_key(tag) for tag in tags}
-    placed = {_key(name) for name in _PLACE.findall(rest[:20_000])}
-    stated = {_key(hit[1]) for text in texts[:30] if (hit := _STATED.match(text))}
-    headings = _key(" / ".join(text for text in texts if text.startswith("#")))
+    tagged = {name_key(tag) for tag in tags}
+    placed = {name_key(name) for name in _PLACE.findall(rest[:20_000])}
+    stated = {name_key(hit[1]) for text in texts[:30] if (hit := _STATED.match(text))}
+    headings = name_key(" / ".join(text for text in texts if text.startswith("#")))
     names, rows = [], []
     for key, rare in zip(keys, surprisal(keys), strict=True):
         name = max(written[key], key=lambda one: (written[key][one], one))
@@ -86,5 +87,6 @@ def candidates(title: str, texts: Sequence[str], tags: Sequence[str], path: str)
     return names, np.array(rows, np.float32).reshape(len(names), len(FEATURES))
 
 
-def _key(name: str) -> str:
+def name_key(name: str) -> str:
+    """The name as it is compared: `Argo CD`, `argo-cd` and `argocd` are one."""
     return re.sub(r"[\s_\-.]+", "", name).casefold()

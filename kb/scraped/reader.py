@@ -19,7 +19,7 @@ from kb.scraped.markup import plain_lines
 from kb.scraped.records import Issue, fields_of, find_issues, title_of
 from kb.scraped.tagger import open_tagger
 
-__all__ = ["Reading", "prepare", "read_page"]
+__all__ = ["Reading", "prepare", "read_page", "texts_of"]
 
 
 @dataclass
@@ -34,11 +34,6 @@ class Reading:
 
     def fields(self) -> list[IssueFields]:
         return [fields_of(issue, self.blocks, self.lines) for issue in self.issues]
-
-    def texts(self) -> list[str]:
-        """The text of its blocks but code, headings behind a `#`."""
-        shown = [block for block, tag in zip(self.blocks, self.tags, strict=True) if tag != "boilerplate"]
-        return ["# " * (block.kind == "heading") + block.text for block in shown if block.kind != "code"]
 
     def places(self) -> dict[int, tuple[int, str]]:
         """Of each block in an issue: the number of the issue, from 1, and the field or "title"."""
@@ -74,6 +69,13 @@ class Reading:
         lines = self.lines[self.blocks[run[0]].first : self.blocks[run[-1]].last + 1]
         head = lines[0].heading_text if lines[0].kind == "heading" else lines[0].text.strip()
         return slice_of([Line(lines[0].no, head, "text"), *lines[1:]])
+
+
+def texts_of(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
+    """What tells the project of a page: the text of its blocks but code and furniture below the top; headings behind a
+    `#`."""
+    shown = [block for n, (block, tag) in enumerate(zip(blocks, tags, strict=True)) if n < 5 or tag != "boilerplate"]
+    return ["# " * (block.kind == "heading") + block.text for block in shown if block.kind != "code"]
 
 
 def prepare(lines: Sequence[Line], *, front_title: str = "") -> tuple[list[Line], list[Block]]:

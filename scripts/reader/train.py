@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,9 +28,13 @@ from layouts import draw_page, gather  # noqa: E402
 from pages import Page, read_tagged, tagged_blocks  # noqa: E402
 
 from kb.arrays import Array, dump  # noqa: E402
+from kb.articles.frontmatter import read_front_matter  # noqa: E402
 from kb.records import IssueRecord  # noqa: E402
 from kb.scraped import parse  # noqa: E402
 from kb.scraped.features import View, look  # noqa: E402
+from kb.scraped.project import FEATURES as PROJECT_FEATURES  # noqa: E402
+from kb.scraped.project import candidates, name_key  # noqa: E402
+from kb.scraped.reader import texts_of  # noqa: E402
 from kb.scraped.tagger import EARS, ROWS, STATES, encoded, hashed, heard  # noqa: E402
 
 ROOT = Path(__file__).parent.parent.parent
@@ -214,6 +219,39 @@ def fit(samples: Sequence[Sample], *, epochs: int, drop: float, rate: float = 3e
     return network.eval()
 
 
+def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 400) -> Array:
+    """(len(FEATURES),): the weights by which names are ranked. A page that states no name has none that ranks above 0.
+
+    Half of the pages get a path that names their project, as files on a disk often do.
+    """
+    rng = random.Random(seed)
+    found: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for page in pages:
+        _, blocks, tags, _ = tagged_blocks(page)
+        title = next((block.text for block in blocks if block.kind == "heading"), blocks[0].text if blocks else "")
+        slug = re.sub(r"[^a-z0-9]+", "-", (page.projects or [""])[0].casefold()).strip("-")
+        path = rng.choice((f"{slug}-{rng.choice(('faq', 'notes', 'errors', 'guide'))}.md", f"{slug}/faq.md", "page.md", "page.md"))
+        front = read_front_matter(page.text.splitlines())
+        names, rows = candidates(title, texts_of(blocks, tags), front.all("tags", "categories"), path)
+        right = [name_key(name) in map(name_key, page.projects) for name in names]
+        if names and any(right) == bool(page.projects):
+            found.append((torch.from_numpy(rows), torch.tensor([*right, not any(right)])))
+    weights = torch.zeros(len(PROJECT_FEATURES), requires_grad=True)
+    optimiser = torch.optim.LBFGS([weights], max_iter=steps)
+
+    def loss() -> torch.Tensor:
+        optimiser.zero_grad()
+        total = 0.002 * len(found) * (weights**2).sum()
+        for rows, right in found:
+            scores = torch.cat([rows @ weights, torch.zeros(1)])
+            total = total + torch.logsumexp(scores, 0) - torch.logsumexp(scores[right], 0)
+        total.backward()
+        return total
+
+    optimiser.step(loss)
+    return weights.detach().numpy()
+
+
 def shipped_records() -> list[IssueRecord]:
     root = ROOT / "articles"
     paths = sorted(path.relative_to(root).as_posix() for path in root.glob("*/*.md"))
@@ -239,7 +277,7 @@ def main() -> int:
     pages += [page for folder in args.practice for page in tagged_pages(folder)]
     samples = [sample_of(page) for page in pages] + [sample_of(page, 0.5) for page in drawn]
     network = fit([sample for sample in samples if sample], epochs=args.epochs, drop=args.drop)
-    args.out.write_bytes(dump(network.arrays()))
+    args.out.write_bytes(dump({**network.arrays(), "project": fit_project(pages)}))
     print(f"{len(pages)} pages and {len(drawn)} drawn ones: {args.out} ({args.out.stat().st_size:,} bytes)")
     return 0
 
