@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -13,33 +14,42 @@ __all__ = ["parse"]
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False))
-@click.option("--explain", is_flag=True, help="Also list every place that is not part of a record, and why.")
+@click.option("--explain", is_flag=True, help="Account for every line: what it was taken for, how surely, and why.")
+@click.option("--every-question", is_flag=True, help="Of an FAQ, also take the questions that are about no failure.")
 @json_option
-def parse(path: Path, explain: bool, as_json: bool) -> None:
+def parse(path: Path, explain: bool, every_question: bool, as_json: bool) -> None:
     """Show the issues found in the article PATH ("-" for stdin), without touching any index.
 
     \b
       kb parse articles/en/foo.md
       kb parse scraped.txt --json
       kb parse scraped.txt --explain
+      kb parse faq.md --every-question
     """
     from kb.articles.folder import read_article
-    from kb.scraped import parse as parse_article
+    from kb.scraped import parse_and_tell
 
     if str(path) == "-":
-        article = parse_article(read_stdin(), path="stdin.md")
+        data, inside = read_stdin(), "stdin.md"
     else:
         folder = path.absolute().parent
         inside = f"{folder.name}/{path.name}" if folder.name in ("en", "zh") else path.name
         root = folder.parent if folder.name in ("en", "zh") else folder
-        article = parse_article(read_article(root, inside), path=inside)
+        data = read_article(root, inside)
+    article, reading = parse_and_tell(data, path=inside, every_question=every_question)
+    passages = []
+    if explain and reading is not None:
+        from kb.scraped.explain import passages as passages_of
+
+        passages = passages_of(reading, len(data.splitlines()))
     if as_json and explain:
         remarks = [{"line": r.line, "kind": r.kind, "text": r.text} for r in article.remarks]
         records = [record.as_dict() for record in article.records]
-        print_json({"draft": article.draft, "records": records, "remarks": remarks})
+        told = [asdict(passage) for passage in passages]
+        print_json({"draft": article.draft, "records": records, "remarks": remarks, "passages": told})
     elif as_json:
         print_json([record.as_dict() for record in article.records])
     else:
-        screen().article(article, explain=explain)
+        screen().article(article, explain=explain, passages=passages)
         if article.draft:
             echo("kb: this is a draft; `kb build` leaves it out until you remove the line `status: draft`", err=True)

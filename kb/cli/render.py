@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rich.markdown import Markdown
 
     from kb.scan import Finding
+    from kb.scraped.explain import Passage
 
 __all__ = ["WORTH_A_LINE", "Screen"]
 
@@ -170,7 +171,7 @@ class Screen:
     def say(self, text: str, style: str = "") -> None:
         self._line(text, style)
 
-    def article(self, article: Article, *, explain: bool) -> None:
+    def article(self, article: Article, *, explain: bool, passages: Sequence[Passage] = ()) -> None:
         for number, record in enumerate(article.records):
             if number:
                 self._line()
@@ -184,6 +185,17 @@ class Screen:
             for remark in article.remarks:
                 text = remark.text.replace("\n", "\n" + " " * 24)
                 self._line(f"{remark.line:6d}  {remark.kind:<14}  {text}")
+        if passages:
+            self._line()
+            self._line("How each line was read:", "bold")
+        for one in passages:
+            where = f"{one.first}-{one.last}" if one.last > one.first else f"{one.first}"
+            if not one.tag:
+                self._line(f"{where:>9}  (blank or marks)", "dim")
+                continue
+            self._line(f"{where:>9}  {one.tag:<11} {percent(one.chance):>4}  {one.goes:<10}  {one.text[:100]}")
+            if one.because:
+                self._line(f"{'':31}because: {' · '.join(one.because)}", "dim")
 
     def _hit(self, hit: Hit, words: dict[str, str]) -> None:
         note = f"{words['confidence']} {percent(hit.confidence)}"

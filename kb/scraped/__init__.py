@@ -2,20 +2,19 @@
 
 In go the bytes of a file and its path; out comes an `Article`: records, and a remark for every place that is in none of
 them. Articles in our own form are read by `kb.articles`; nothing below `parse` is imported for them. For other pages,
-`reader` runs these passes:
+`reader` takes these steps:
 
-    repair       removes what HTML and scraping did to the lines
-    boilerplate  marks the lines of the web page around the article
-    shapes       names unknown labels that repeat from entry to entry
-    sections     cuts the lines at headings, labels, questions, table rows; uses `headings`, `numbered`, `tables`
-    tree         nests the sections
-    issues       finds the issues among the sections; uses `pairing`
-    fields       fills symptom, cause and fix; uses `sorting`, `replies`
-    labels       the role of a heading; its words are in `vocabulary` and `phrases`
-    prose        the kind of a sentence: problem, cause, action
-    project      guesses the project of a page that states none; the known names are in `products`
+    markup    frees the lines of what HTML, wikis and scraping did to them
+    blocks    cuts them into blocks: headings, sentences, fences, cells of tables
+    features  says what can be seen of each block; `labels` knows the words of headings (`words.json`)
+    tagger    says what each block is for: title, symptom, cause, fix, ...; its weights are `tagger.safetensors`
+    records   makes issues of tagged blocks; `pairing` where all symptoms stand first and all fixes later
+    project   ranks the names on the page, of which one is the project
+    explain   tells how each line was read, and which features decided
+
+`scripts/reader` fits the weights on tagged pages and says how well they do.
 """
 
-from kb.scraped.parse import parse
+from kb.scraped.parse import parse, parse_and_tell
 
-__all__ = ["parse"]
+__all__ = ["parse", "parse_and_tell"]

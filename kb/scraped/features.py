@@ -84,8 +84,8 @@ def look(blocks: Sequence[Block]) -> View:
         found = _features(block, seen)
         found += [f"under={under}", f"since={since}", f"rank={len(stack)}", f"place={8 * n // len(blocks)}" if n > 2 else f"at={n}"]
         found.append(f"after={min(n - stack[-1][0], 6)}" if stack else "after=none")
-        names.append(list(dict.fromkeys(f"{seen.kind} {name}" for name in found)))
-        names[-1] += [name for name in found if name.startswith(("w=", "role="))]
+        words = _words(block)
+        names.append([*(f"{seen.kind} {name}" for name in found), f"role={seen.role}", *(f"w={word}" for word in words)])
         if seen.rank < 9:
             family[n] = families.setdefault((int(head[n]), seen.rank), len(families))
             stack.append((n, seen))
@@ -143,12 +143,12 @@ def _features(block: Block, seen: _Seen) -> list[str]:
         found.append(f"column={min(block.column, 4)} {block.row == 0}")
     if block.quoted:
         found.append("quoted")
+    found.append("last=" + " ".join(_WORD.findall(text[-24:].lower())[-2:]))
     found += [name for name, sign in _SIGNS if (sign.match(text) if name in _STARTS else sign.search(text))]
-    words = _WORD.findall(text[: 400 if block.kind != "code" else 160].lower())
-    words = ["0" if word.isdigit() else word for word in words]
-    found.append("l=" + " ".join(words[-2:]))
-    found += [f"f={' '.join(words[:n])}" for n in (1, 2)]
-    words = words[:_MOST_WORDS]
-    found += [f"w={word}" for word in words]
-    found += [f"w={a} {b}" for a, b in zip(words, words[1:], strict=False)]
     return found
+
+
+def _words(block: Block) -> list[str]:
+    """The first words, each once; numbers are all alike."""
+    words = _WORD.findall(block.text[:200].lower())
+    return list(dict.fromkeys("0" if word.isdigit() else word for word in words[:_MOST_WORDS]))

@@ -68,15 +68,21 @@ class Tagger:
 
     def scores(self, view: View, meaning: Array) -> Array:
         """(n, s): how well each state fits each block, once the blocks have heard each other."""
+        return self.finish(np.tanh(self.begin(view, meaning)))
+
+    def begin(self, view: View, meaning: Array) -> Array:
+        """(n, h): each block with what it hears from those above, beside and below it."""
         a = self.arrays
         rows = [hashed(names) for names in view.names]
         bounds = np.cumsum([0, *map(len, rows)])[:-1]
         own = np.add.reduceat(a["table"][np.concatenate(rows)].astype(np.float32), bounds) + meaning @ a["meaning"]
-        hidden = own + a["bias"]
-        for name, near in heard(own, view):
-            hidden = hidden + near @ a[name]
-        hidden = np.tanh(hidden)
-        hidden = hidden + np.tanh(hidden.mean(axis=0) @ a["page"] + a["page_bias"])
+        return own + a["bias"] + sum(near @ a[name] for name, near in heard(own, view))
+
+    def finish(self, hidden: Array, *, page: Array | None = None) -> Array:
+        """(..., n, h) -> (..., n, s). `page`: (h,), the mean over the page where `hidden` is a part of it."""
+        a = self.arrays
+        mean = hidden.mean(axis=-2, keepdims=True) if page is None else page
+        hidden = hidden + np.tanh(mean @ a["page"] + a["page_bias"])
         n = 0
         while f"conv{n}" in a:
             hidden = hidden + np.maximum(_convolved(hidden, a[f"conv{n}"]) + a[f"conv{n}_bias"], 0)
@@ -96,6 +102,18 @@ class Tagger:
         for came_from in reversed(back):
             path.append(int(came_from[path[-1]]))
         return path[::-1]
+
+    def chances(self, scores: Array, steps: Array) -> Array:
+        """(n, s): the probability of each state, over all sequences (the forward-backward algorithm)."""
+        a = self.arrays
+        ahead, behind = np.zeros_like(scores), np.zeros_like(scores)
+        ahead[0] = a["start"] + scores[0]
+        for t in range(1, len(scores)):
+            ahead[t] = scores[t] + np.logaddexp.reduce(ahead[t - 1][:, None] + a["steps"][steps[t]], axis=0)
+        for t in range(len(scores) - 2, -1, -1):
+            behind[t] = np.logaddexp.reduce(a["steps"][steps[t + 1]] + scores[t + 1] + behind[t + 1], axis=1)
+        total = ahead + behind
+        return np.exp(total - np.logaddexp.reduce(total, axis=1, keepdims=True))
 
 
 EARS = ("head", "beside", "below", "first")
@@ -126,7 +144,7 @@ def _mean(own: Array, groups: Array, asked: Array, *, but_own: bool = False) -> 
 
 
 def _convolved(hidden: Array, kernel: Array) -> Array:
-    """(n, h): each row and its two neighbours on either side, through a (5, h, h) kernel."""
-    width = len(kernel) // 2
-    padded = np.pad(hidden, ((width, width), (0, 0)))
-    return np.sum([padded[k : k + len(hidden)] @ kernel[k] for k in range(len(kernel))], axis=0)
+    """(..., n, h): each row and its two neighbours on either side, through a (5, h, h) kernel."""
+    width, n = len(kernel) // 2, hidden.shape[-2]
+    padded = np.pad(hidden, (*[(0, 0)] * (hidden.ndim - 2), (width, width), (0, 0)))
+    return np.sum([padded[..., k : k + n, :] @ kernel[k] for k in range(len(kernel))], axis=0)

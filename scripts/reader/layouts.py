@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from pages import Page, parse_tagged
 
+from kb.articles.steps import BASES
 from kb.records import IssueRecord
 from kb.scraped.labels import WORDS
 
@@ -22,7 +23,7 @@ TITLES = (
     "numbered line", "wiki", "details", "table",
 )  # fmt: skip
 BODIES = ("prose", "one paragraph", "headings", "bold lines", "bold inline", "inline", "bullets", "bare lines")
-_STEP_MARK = re.compile(r"\s?[*_（(]{1,2}(?:reproduced|maintainer|reported|reasoned|已复现|维护者|有人报告|推断|据报告|推理)[*_）)]{1,2}")
+_STEP_MARK = re.compile(rf"\s?\*?[（(](?:{'|'.join(BASES)})[）)]\*?")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 
 

@@ -1,0 +1,100 @@
+"""Tells how a page was read: every line of it, what it was taken for, how surely, and which features decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kb.articles.lines import Line
+from kb.scraped.features import look
+from kb.scraped.reader import Reading
+from kb.scraped.tagger import EARS, STATES, Tagger, encoded, hashed, heard, open_tagger, tag_of
+
+__all__ = ["Passage", "passages"]
+
+_MOST_REASONS = 4
+_AROUND = 4  # blocks on either side that the convolutions can hear
+_EAR = {"head": "heading above", "beside": "headings beside", "below": "what is below", "first": "first heading"}
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Some lines of a page that were read as one thing."""
+
+    first: int
+    """number of its first line, from 1"""
+    last: int
+    text: str
+    tag: str
+    """title, symptom, cause, fix, label, question, answer, other or boilerplate; "" for lines that hold no text"""
+    chance: float
+    """probability of the tag, 0 to 1"""
+    goes: str
+    """`#2 fix`, or "no record" """
+    because: tuple[str, ...] = ()
+    """the features that spoke most for the tag against the next best one, the strongest first"""
+
+
+def passages(reading: Reading, count: int) -> list[Passage]:
+    """Every line of a page of `count` lines is in at least one passage; a line with two sentences may be in two."""
+    told = list(_told(reading, open_tagger()))
+    seen = {no for one in told for no in range(one.first, one.last + 1)}
+    blank = [no for no in range(1, count + 1) if no not in seen]
+    runs = np.split(np.array(blank, int), np.flatnonzero(np.diff(blank) > 1) + 1) if blank else []
+    empty = [Passage(int(run[0]), int(run[-1]), "", "", 1.0, "no record") for run in runs]
+    return sorted([*told, *empty], key=lambda one: (one.first, one.last))
+
+
+def _told(reading: Reading, tagger: Tagger) -> Iterator[Passage]:
+    blocks, lines, places = reading.blocks, reading.lines, reading.places()
+    if not blocks:
+        return
+    view, meaning = look(blocks), encoded(blocks)
+    scores = tagger.scores(view, meaning)
+    chances = tagger.chances(scores, view.step)
+    before = tagger.begin(view, meaning)
+    tags = np.array([tag_of(state) for state in range(len(STATES))])
+    for n, (block, tag) in enumerate(zip(blocks, reading.tags, strict=True)):
+        mine = tags == tag
+        state = int(np.where(mine, chances[n], -1).argmax())
+        rival = int(np.where(mine, -1, chances[n]).argmax())
+        number, name = places.get(n, (0, ""))
+        first, last = _numbers(lines, block.first, block.last)
+        yield Passage(
+            first, last, " ".join(block.text.split()), tag, float(chances[n][mine].sum()),
+            f"#{number} {name}" if number else "no record",
+            tuple(_reasons(tagger, before, view, meaning, n, state, rival)),
+        )  # fmt: skip
+
+
+def _reasons(tagger, before, view, meaning, n, state, rival) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    """The parts of a block without which the margin of `state` over `rival` would shrink most."""
+    a = tagger.arrays
+    names = list(dict.fromkeys(view.names[n]))
+    own = np.array([np.sum(a["table"][hashed(view.names[k])], axis=0, dtype=np.float32) for k in range(len(before))])
+    own = own + meaning @ a["meaning"]
+    parts = [a["table"][row].astype(np.float32) for row in hashed(names)]
+    parts += [meaning[n] @ a["meaning"], *(near[n] @ a[ear] for ear, near in heard(own, view))]
+    names += ["meaning of the text", *(_EAR[ear] for ear in EARS)]
+    low, high = max(0, n - _AROUND), min(len(before), n + _AROUND + 1)
+    hidden = np.tanh(before)
+    page = hidden.mean(axis=0)
+    windows = np.repeat(hidden[None, low:high], len(parts) + 1, axis=0)
+    windows[1:, n - low] = np.tanh(before[n] - np.array(parts))
+    scores = tagger.finish(windows, page=page)[:, n - low]
+    margins = scores[:, state] - scores[:, rival]
+    effects = margins[0] - margins[1:]
+    for k in np.argsort(-effects)[:_MOST_REASONS]:
+        if effects[k] > 0.05:
+            yield f"{names[k]} {effects[k]:+.1f}"
+
+
+def _numbers(lines: Sequence[Line], first: int, last: int) -> tuple[int, int]:
+    """The numbers of a block's lines; a fence has its marks with it."""
+    while first > 0 and lines[first - 1].kind == "fence" and lines[first].kind == "code":
+        first -= 1
+    while last + 1 < len(lines) and lines[last + 1].kind == "fence" and lines[last].kind == "code":
+        last += 1
+    return lines[first].no, lines[last].no
