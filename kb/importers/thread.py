@@ -14,7 +14,7 @@ from kb.importers.form import DraftArticle, DraftIssue, fenced, slug_from
 from kb.importers.github import Comment, Thread
 from kb.importers.mask import mask_secrets
 from kb.logs.read import read
-from kb.scraped.products import PRODUCT_OF
+from kb.scraped.labels import PRODUCT_OF
 from kb.text import detect_lang
 
 __all__ = ["accepted_fix", "thread_draft"]
