@@ -232,7 +232,8 @@ def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 400) -> Ar
         slug = re.sub(r"[^a-z0-9]+", "-", (page.projects or [""])[0].casefold()).strip("-")
         path = rng.choice((f"{slug}-{rng.choice(('faq', 'notes', 'errors', 'guide'))}.md", f"{slug}/faq.md", "page.md", "page.md"))
         front = read_front_matter(page.text.splitlines())
-        names, rows = candidates(title, texts_of(blocks, tags), front.all("tags", "categories"), path)
+        filed = [name for name in page.projects[:1] if rng.random() < 0.3]  # few pages here have tags
+        names, rows = candidates(title, texts_of(blocks, tags), [*front.all("tags", "categories"), *filed], path)
         right = [name_key(name) in map(name_key, page.projects) for name in names]
         if names and any(right) == bool(page.projects):
             found.append((torch.from_numpy(rows), torch.tensor([*right, not any(right)])))

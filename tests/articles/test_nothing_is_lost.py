@@ -167,7 +167,7 @@ GROWERS: dict[str, Callable[[int], str]] = {
     "comment lines": lambda n: "<!--\n" * n,
     "table": lambda n: "|a|b|\n|-|-|\n" + "|c|d|\n" * (n // 4),
     "references": lambda n: "[a]: b\n" * (n // 4),
-    "nested list": lambda n: nested(40) * (n // 1000),
+    "nested list": lambda n: nested(10) * (n // 250),
     "list": lambda n: "- a\n" * (n // 4),
     "headings": lambda n: "# a\n" * (n // 8),
     "labels": lambda n: "原因：x\n" * (n // 8),
