@@ -52,6 +52,8 @@ class Block:
 
 
 _ITEM = re.compile(r"^(\s*)(?:([-*+•·])\s+|(\d{1,3})\s?[.)、）]\s*(?!\d)|[（(](\d{1,2})[)）]\s*|([①-⑳❶-❿])\s*)(?=\S)")
+_HEADING_MARK = re.compile(r"^[\s>]{0,20}(?:(?:[-*+]|\d{1,2}[.)])\s{1,4}(?=#))?#{0,6}\s{0,9}")
+_HEADING_END = re.compile(r"\s{0,9}(?:\{#[^{}\s]{1,80}\})?\s{0,9}(?:(?<=\s)#{1,9})?\s{0,9}$")
 _QUOTE = re.compile(r"^\s{0,3}(?:>\s?)+")
 _RULE_ROW = re.compile(r"[\s|:+-]{3,4000}")
 _ENDS = re.compile(r"[。！？!?.：:；;]['\"”’）)*`]{0,3}\s*$")
@@ -77,8 +79,8 @@ def blocks_of(lines: Sequence[Line]) -> list[Block]:
         if not _shows(line):
             n += 1
         elif line.kind == "heading":
-            start, _ = _content(line.text)
-            blocks.append(Block("heading", _plain(line.heading_text), n, 0, n, len(line.text), level=line.level))
+            text = _HEADING_END.sub("", _HEADING_MARK.sub("", line.text))
+            blocks.append(Block("heading", _plain(text), n, 0, n, len(line.text), level=line.level))
             indents = []
             n += 1
         elif line.kind in ("code", "fence"):

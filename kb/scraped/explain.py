@@ -52,7 +52,7 @@ def _told(reading: Reading, tagger: Tagger) -> Iterator[Passage]:
     if not blocks:
         return
     view, meaning = look(blocks), encoded(blocks)
-    scores = tagger.scores(view, meaning)
+    scores = tagger.scores(view, meaning)[:, :-1]
     chances = tagger.chances(scores, view.step)
     before = tagger.begin(view, meaning)
     tags = np.array([tag_of(state) for state in range(len(STATES))])

@@ -82,7 +82,7 @@ def look(blocks: Sequence[Block]) -> View:
             columns = columns[: block.column] + [seen.role] if block.row == 0 else columns
             under = columns[block.column] if block.row > 0 and block.column < len(columns) else under
         found = _features(block, seen)
-        found += [f"under={under}", f"since={since}", f"rank={len(stack)}", f"place={8 * n // len(blocks)}" if n > 2 else f"at={n}"]
+        found += [f"under={under}", f"since={since}", f"rank={len(stack)}", f"at={min(n, 3)}"]
         found.append(f"after={min(n - stack[-1][0], 6)}" if stack else "after=none")
         words = _words(block)
         names.append([*(f"{seen.kind} {name}" for name in found), f"role={seen.role}", *(f"w={word}" for word in words)])

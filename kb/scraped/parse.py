@@ -49,6 +49,8 @@ def parse_and_tell(data: bytes, *, path: str, every_question: bool = False) -> t
     if own is not None:
         title, issues, more = own
         title = title or front.first("title")
+        for issue in issues:
+            issue.errors = issue.errors or errors_in(issue.title, issue.symptom)
         if project is None and not all(issue.project for issue in issues):
             project = _guess_project(front, title, [], path)
     else:
@@ -96,7 +98,6 @@ def _record(
     fields: IssueFields, *, slug: str, number: int, lang: Lang, path: str, front: FrontMatter, project: str | None
 ) -> IssueRecord:
     issue = f"{slug}#{number}"
-    errors = fields.errors or errors_in(fields.title, fields.symptom)
     return IssueRecord(
         id=f"{issue}/{lang}",
         issue=issue,
@@ -110,7 +111,7 @@ def _record(
         triage=_join(fields.triage),
         only_when=_join(fields.only_when),
         confusable=_join(fields.confusable),
-        errors=tuple(errors),
+        errors=tuple(fields.errors),
         conditions=tuple(fields.conditions),
         branches=tuple(fields.branches),
         aliases=tuple(dict.fromkeys(fields.aliases)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -20,19 +21,20 @@ from kb.scraped.labels import PRODUCT_OF
 from kb.scraped.tagger import open_tagger
 from kb.text import HAN
 
-__all__ = ["FEATURES", "candidates", "guess_project", "name_key"]
+__all__ = ["BUCKETS", "FEATURES", "bucket", "candidates", "guess_project", "name_key"]
 
 _WORD = r"[A-Za-z][A-Za-z0-9_+]*(?:[.\-][A-Za-z0-9_+]+)*"
 _NAMES = re.compile(rf"(?<![\w/.@$-]){_WORD}(?: (?:[A-Z][A-Za-z0-9_+.\-]*\w|\d{{1,2}}(?![\w.]))){{0,2}}(?![\w/@(=]|\.\w)", re.ASCII)
 _PLACE = re.compile(r"(?:github\.com/|gitee\.com/|(?:^|[\s·]))[\w.-]{2,40}/([A-Za-z][\w.-]{1,60}?)(?:\s{0,3}(?:[·»›>|#]|$)| (?:issue|pull)|[/)\s])")
 _STATED = re.compile(r"^\W{0,6}(?:Applies to|Products?|Software|Project|产品(?:名称)?|适用(?:产品|软件|于)|项目(?:名称)?)\W{0,4}[:：]\W{0,4}(.{2,40})$")
 _PROJECT = re.compile(rf"^\s?(?:项目|[Pp]roject\b)(?!优选|推荐)|^\s?[{HAN}]{{0,2}}框架")
-_BEFORE = re.compile(r"(?:\b(?:in|with|for|on|of|using|to|from|about|troubleshooting|debugging|fixing)|[在用跑于装])\s?$", re.IGNORECASE)
+_BEFORE = re.compile(r"(?:\b(?:in|with|for|on|of|using|to|from|about|troubleshooting|debugging|fixing)(?: the)?|[在用跑于装])\s?$", re.IGNORECASE)
 FEATURES = (
     "bias", "in title", "opens title", "ends title", "title: after in/with/在", "X项目", "tag", "file", "folder", "stated", "place",
-    "known", "first lines", "headings", "often", "most often", "once", "shape", "two words", "rare", "only in code", "long",
+    "known", "first lines", "headings", "often", "most often", "once", "shape", "two words", "rare", "lower", "long",
 )  # fmt: skip
 _MOST = 60
+BUCKETS = 1 << 13
 
 
 def guess_project(title: str, texts: Sequence[str], tags: Sequence[str], path: str) -> str | None:
@@ -41,7 +43,9 @@ def guess_project(title: str, texts: Sequence[str], tags: Sequence[str], path: s
     names, rows = candidates(title, texts, tags, path)
     if not names:
         return None
-    scores = rows @ open_tagger().arrays["project"]
+    arrays = open_tagger().arrays
+    ordinary = np.log1p(arrays["ordinary"][[bucket(name) for name in names]])
+    scores = rows @ arrays["project"][:-1] + ordinary * arrays["project"][-1]
     best = int(scores.argmax())
     return names[best] if scores[best] > 0 else None
 
@@ -58,7 +62,7 @@ def candidates(title: str, texts: Sequence[str], tags: Sequence[str], path: str)
     for text, worth in ((title, 3), (rest, 1)):
         for found in _NAMES.finditer(text):
             words = found[0].split(" ")
-            for name in {" ".join(words[:n]) for n in range(1, len(words) + 1)}:
+            for name in {" ".join(words[:n]) for n in range(1, len(words) + 1 if words[0][0].isupper() else 2)}:
                 counts[name_key(name)] += 1
                 written.setdefault(name_key(name), Counter())[name] += worth
     for name in [*tags, *_PLACE.findall(rest[:20_000]), *(hit[1] for text in texts[:30] if (hit := _STATED.match(text)))]:
@@ -85,6 +89,11 @@ def candidates(title: str, texts: Sequence[str], tags: Sequence[str], path: str)
             counts[key] == most, counts[key] <= 1, shaped, " " in name, min(rare, 16) / 10, name.islower(), len(name) > 18,
         ])  # fmt: skip
     return names, np.array(rows, np.float32).reshape(len(names), len(FEATURES))
+
+
+def bucket(name: str) -> int:
+    """Where the table `ordinary` counts the pages that write this name's first word and are about something else."""
+    return zlib.crc32(name_key(name.split(" ")[0]).encode()) % BUCKETS
 
 
 def name_key(name: str) -> str:

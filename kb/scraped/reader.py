@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from kb.articles.errors import errors_in
 from kb.articles.fields import IssueFields, slice_of
 from kb.articles.kinds import REMARK_KINDS
 from kb.articles.lines import Line
@@ -30,10 +31,18 @@ class Reading:
     lines: list[Line]
     blocks: list[Block]
     tags: list[str]
+    printed: list[bool]
+    """of each block: it is as a whole a message that a program printed"""
     issues: list[Issue]
 
     def fields(self) -> list[IssueFields]:
-        return [fields_of(issue, self.blocks, self.lines) for issue in self.issues]
+        return [self._fields(issue) for issue in self.issues]
+
+    def _fields(self, issue: Issue) -> IssueFields:
+        fields = fields_of(issue, self.blocks, self.lines)
+        printed = [self.blocks[n].text.strip() for n in (issue.title, *issue.fields["symptom"]) if self.printed[n]]
+        fields.errors = list(dict.fromkeys([*printed, *errors_in(fields.title, fields.symptom)]))
+        return fields
 
     def places(self) -> dict[int, tuple[int, str]]:
         """Of each block in an issue: the number of the issue, from 1, and the field or "title"."""
@@ -89,10 +98,10 @@ def prepare(lines: Sequence[Line], *, front_title: str = "") -> tuple[list[Line]
 def read_page(lines: Sequence[Line], *, front_title: str = "", every_question: bool = False) -> Reading:
     """`every_question`: a question about no failure makes an issue, too."""
     plain, blocks = prepare(lines, front_title=front_title)
-    tags = open_tagger().tag(blocks)
+    tags, printed = open_tagger().tag(blocks)
     issues = find_issues(blocks, tags, every_question=every_question)
     title = front_title or next(_titles(blocks), "")
-    return Reading(title, plain, blocks, tags, issues)
+    return Reading(title, plain, blocks, tags, printed, issues)
 
 
 def _titles(blocks: Sequence[Block]) -> Iterator[str]:

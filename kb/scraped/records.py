@@ -42,6 +42,8 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     found: list[Issue] = []
     asked = False
     for n, tag in enumerate(tags):
+        if tag == "other" and found and not asked and not found[-1].has_remedy and blocks[n].kind != "heading":
+            tag = "symptom"  # what stands between a title and its remedy tells what happened
         if tag == "title" or (tag == "question" and every_question):
             found.append(Issue(n))
             asked = tag == "question"

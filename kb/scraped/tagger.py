@@ -58,16 +58,20 @@ def open_tagger() -> Tagger:
 class Tagger:
     arrays: dict[str, Array]
     """table (ROWS, h) · meaning (2 dim, h) · head, beside, below, first (h, h) · bias (h,) · page (h, h), page_bias ·
-    conv{n} (5, h, h), conv{n}_bias · out (h, s), out_bias · steps (3, s, s) · start (s,)"""
+    conv{n} (5, h, h), conv{n}_bias · out (h, s + 1), out_bias · steps (3, s, s) · start (s,)"""
 
-    def tag(self, blocks: Sequence[Block]) -> list[str]:
+    def tag(self, blocks: Sequence[Block]) -> tuple[list[str], list[bool]]:
+        """The tag of each block, and whether it is as a whole a message that a program printed."""
         if not blocks:
-            return []
+            return [], []
         view = look(blocks)
-        return [tag_of(state) for state in self.best(self.scores(view, encoded(blocks)), view.step)]
+        scores = self.scores(view, encoded(blocks))
+        tags = [tag_of(state) for state in self.best(scores[:, :-1], view.step)]
+        return tags, (scores[:, -1] > 0).tolist()
 
     def scores(self, view: View, meaning: Array) -> Array:
-        """(n, s): how well each state fits each block, once the blocks have heard each other."""
+        """(n, s + 1): how well each state fits each block, once the blocks have heard each other; in the last column,
+        above 0, that the block is a printed message."""
         return self.finish(np.tanh(self.begin(view, meaning)))
 
     def begin(self, view: View, meaning: Array) -> Array:
@@ -79,7 +83,7 @@ class Tagger:
         return own + a["bias"] + sum(near @ a[name] for name, near in heard(own, view))
 
     def finish(self, hidden: Array, *, page: Array | None = None) -> Array:
-        """(..., n, h) -> (..., n, s). `page`: (h,), the mean over the page where `hidden` is a part of it."""
+        """(..., n, h) -> (..., n, s + 1). `page`: (h,), the mean over the page where `hidden` is a part of it."""
         a = self.arrays
         mean = hidden.mean(axis=-2, keepdims=True) if page is None else page
         hidden = hidden + np.tanh(mean @ a["page"] + a["page_bias"])

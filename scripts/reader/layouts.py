@@ -189,7 +189,7 @@ def draw_page(material: Material, rng: random.Random, number: int) -> Page:
     if rng.random() < 0.25 and material.bottoms[lang]:
         out.append("⟦boilerplate⟧" + rng.choice(material.bottoms[lang]))
     text = ("\n" if bare and rng.random() < 0.5 else "\n\n").join(out)
-    return parse_tagged(f"{number:05}-{title_form}-{body_form}", text + "\n")
+    return parse_tagged(f"{number:05}-{title_form}--{body_form}", text + "\n")
 
 
 class _Writer:

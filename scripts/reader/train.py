@@ -2,9 +2,8 @@
 
     python scripts/reader/train.py                  # fits, prints figures, writes kb/scraped/tagger.safetensors
     python scripts/reader/train.py --practice DIR   # adds tagged pages that are not in this repository
-    python scripts/reader/train.py --leave-layouts  # leaves one layout of drawn pages out at a time, writes nothing
 
-Needs torch (the extra `transformers`). Two runs on one machine give the same file.
+`evaluate.py` says how well that does on pages of another kind. Needs torch (the extra `transformers`). Two runs on one machine give the same file.
 """
 
 from __future__ import annotations
@@ -31,9 +30,10 @@ from kb.arrays import Array, dump  # noqa: E402
 from kb.articles.frontmatter import read_front_matter  # noqa: E402
 from kb.records import IssueRecord  # noqa: E402
 from kb.scraped import parse  # noqa: E402
+from kb.scraped.blocks import Block  # noqa: E402
 from kb.scraped.features import View, look  # noqa: E402
 from kb.scraped.project import FEATURES as PROJECT_FEATURES  # noqa: E402
-from kb.scraped.project import candidates, name_key  # noqa: E402
+from kb.scraped.project import BUCKETS, bucket, candidates, name_key  # noqa: E402
 from kb.scraped.reader import texts_of  # noqa: E402
 from kb.scraped.tagger import EARS, ROWS, STATES, encoded, hashed, heard  # noqa: E402
 
@@ -52,6 +52,8 @@ class Sample:
     meaning: Array
     view: View
     states: list[int]
+    messages: list[float]
+    """1 for a block that is a message as a whole, printed by a program; 0 for others; -1 for code, which is not asked"""
     weight: float
 
 
@@ -60,7 +62,19 @@ def sample_of(page: Page, weight: float = 1.0) -> Sample | None:
     if not blocks:
         return None
     view = look(blocks)
-    return Sample(page, [hashed(names) for names in view.names], encoded(blocks), view, states_of(tags), weight)
+    rows = [hashed(names) for names in view.names]
+    return Sample(page, rows, encoded(blocks), view, states_of(tags), messages_of(page, blocks), weight)
+
+
+def messages_of(page: Page, blocks: Sequence[Block]) -> list[float]:
+    printed = [squeeze(text) for _, text in page.errors]
+    texts = [squeeze(block.text) for block in blocks]
+    said = [any(one in text and len(one) >= 0.6 * len(text) for one in printed) for text in texts]
+    return [-1.0 if block.kind == "code" else float(hit) for block, hit in zip(blocks, said, strict=True)]
+
+
+def squeeze(text: str) -> str:
+    return re.sub(r"[\s`*_]+", "", text)
 
 
 def states_of(tags: Sequence[str]) -> list[int]:
@@ -91,7 +105,7 @@ class Network(nn.Module):
         self.ears = nn.ModuleDict({name: nn.Linear(HIDDEN, HIDDEN, bias=False) for name in EARS})
         self.page = nn.Linear(HIDDEN, HIDDEN)
         self.convs = nn.ModuleList(nn.Conv1d(HIDDEN, HIDDEN, WIDTH, padding=WIDTH // 2) for _ in range(LAYERS))
-        self.out = nn.Linear(HIDDEN, len(STATES))
+        self.out = nn.Linear(HIDDEN, len(STATES) + 1)
         self.steps = nn.Parameter(torch.zeros(3, len(STATES), len(STATES)))
         self.start = nn.Parameter(torch.zeros(len(STATES)))
         self.drop = drop
@@ -114,8 +128,9 @@ class Network(nn.Module):
         return self.out(hidden)
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        """Negative log-likelihood of the states, a block, weighted by page."""
-        scores = self.scores(batch)
+        """Negative log-likelihood of the states, and of what is a message, a block, weighted by page."""
+        told = self.scores(batch)
+        scores, printed = told[..., :-1], told[..., -1]
         pages = torch.arange(len(batch.states))
         total = self.start + scores[:, 0]
         gold = self.start[batch.states[:, 0]] + scores[pages, 0, batch.states[:, 0]]
@@ -125,7 +140,10 @@ class Network(nn.Module):
             total = torch.where(there.unsqueeze(1), after, total)
             before, now = batch.states[:, t - 1], batch.states[:, t]
             gold = gold + torch.where(there, step[pages, before, now] + scores[pages, t, now], torch.zeros(1))
-        return ((torch.logsumexp(total, 1) - gold) * batch.weight).sum() / (batch.mask.sum(1) * batch.weight).sum()
+        count = (batch.mask.sum(1) * batch.weight).sum()
+        asked = (batch.messages >= 0).float() * batch.weight[:, None]
+        missed = F.binary_cross_entropy_with_logits(printed, batch.messages.clamp(min=0), reduction="none")
+        return (((torch.logsumexp(total, 1) - gold) * batch.weight).sum() + (missed * asked).sum()) / count
 
     def arrays(self) -> dict[str, Array]:
         def plain(tensor: torch.Tensor) -> Array:
@@ -157,6 +175,7 @@ class Batch:
     mask: torch.Tensor
     states: torch.Tensor
     steps: torch.Tensor
+    messages: torch.Tensor
     weight: torch.Tensor
 
 
@@ -169,8 +188,10 @@ def _batch(samples: Sequence[Sample]) -> Batch:
     count, longest = len(samples), max(len(sample.states) for sample in samples)
     mask = torch.zeros(count, longest, dtype=torch.bool)
     states, steps = torch.zeros(count, longest, dtype=torch.long), torch.zeros(count, longest, dtype=torch.long)
+    messages = torch.full((count, longest), -1.0)
     for n, sample in enumerate(samples):
         length = len(sample.states)
+        messages[n, :length] = torch.tensor(sample.messages)
         mask[n, :length] = True
         states[n, :length] = torch.tensor(sample.states)
         steps[n, :length] = torch.from_numpy(sample.view.step)
@@ -181,7 +202,7 @@ def _batch(samples: Sequence[Sample]) -> Batch:
         torch.from_numpy(np.cumsum([0, *map(len, rows)])[:-1]),
         torch.from_numpy(np.concatenate([sample.meaning for sample in samples])),
         {name: _sparse([ear[name] for ear in ears]) for name in EARS},
-        mask, states, steps, torch.tensor([sample.weight for sample in samples]),
+        mask, states, steps, messages, torch.tensor([sample.weight for sample in samples]),
     )  # fmt: skip
 
 
@@ -219,38 +240,48 @@ def fit(samples: Sequence[Sample], *, epochs: int, drop: float, rate: float = 3e
     return network.eval()
 
 
-def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 400) -> Array:
-    """(len(FEATURES),): the weights by which names are ranked. A page that states no name has none that ranks above 0.
+def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 300) -> dict[str, Array]:
+    """`project`: the weights by which the names of a page are ranked, the last one for how ordinary a name is;
+    `ordinary`: on how many pages a name stands that are about something else. A page that states no name has none that
+    ranks above 0.
 
-    Half of the pages get a path that names their project, as files on a disk often do.
+    Some pages get a path or a tag that names their project, as files on a disk often do.
     """
     rng = random.Random(seed)
-    found: list[tuple[torch.Tensor, torch.Tensor]] = []
+    ordinary = np.zeros(BUCKETS, np.float32)
+    found: list[tuple[Array, Array, Array]] = []
     for page in pages:
         _, blocks, tags, _ = tagged_blocks(page)
         title = next((block.text for block in blocks if block.kind == "heading"), blocks[0].text if blocks else "")
         slug = re.sub(r"[^a-z0-9]+", "-", (page.projects or [""])[0].casefold()).strip("-")
-        path = rng.choice((f"{slug}-{rng.choice(('faq', 'notes', 'errors', 'guide'))}.md", f"{slug}/faq.md", "page.md", "page.md"))
+        named = f"{slug}-{rng.choice(('faq', 'notes', 'errors', 'guide'))}.md"
+        path = rng.choice((named, f"{slug}/faq.md", "page.md", "page.md", "page.md"))
         front = read_front_matter(page.text.splitlines())
-        filed = [name for name in page.projects[:1] if rng.random() < 0.3]  # few pages here have tags
+        filed = [name for name in page.projects[:1] if rng.random() < 0.3]
         names, rows = candidates(title, texts_of(blocks, tags), [*front.all("tags", "categories"), *filed], path)
-        right = [name_key(name) in map(name_key, page.projects) for name in names]
-        if names and any(right) == bool(page.projects):
-            found.append((torch.from_numpy(rows), torch.tensor([*right, not any(right)])))
-    weights = torch.zeros(len(PROJECT_FEATURES), requires_grad=True)
+        right = np.array([name_key(name) in map(name_key, page.projects) for name in names], bool)
+        buckets = np.array([bucket(name) for name in names], int)
+        ordinary[np.unique(buckets[~right])] += 1
+        if names and right.any() == bool(page.projects):
+            found.append((rows, right, buckets))
+    inputs = []
+    for rows, right, buckets in found:  # a page does not count for itself
+        elsewhere = ordinary[buckets] - np.isin(buckets, buckets[~right])
+        inputs.append((torch.from_numpy(np.c_[rows, np.log1p(elsewhere)].astype(np.float32)), torch.tensor([*right, not right.any()])))
+    weights = torch.zeros(len(PROJECT_FEATURES) + 1, requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=steps)
 
     def loss() -> torch.Tensor:
         optimiser.zero_grad()
         total = 0.002 * len(found) * (weights**2).sum()
-        for rows, right in found:
+        for rows, right in inputs:
             scores = torch.cat([rows @ weights, torch.zeros(1)])
             total = total + torch.logsumexp(scores, 0) - torch.logsumexp(scores[right], 0)
         total.backward()
         return total
 
     optimiser.step(loss)
-    return weights.detach().numpy()
+    return {"project": weights.detach().numpy(), "ordinary": ordinary.astype(np.float16)}
 
 
 def shipped_records() -> list[IssueRecord]:
@@ -266,8 +297,8 @@ def tagged_pages(folder: Path) -> list[Page]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--practice", type=Path, action="append", default=[])
-    parser.add_argument("--drawn", type=int, default=600, help="pages from the grammar of layouts")
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--drawn", type=int, default=300, help="pages from the grammar of layouts")
+    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--drop", type=float, default=0.5)
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args()
@@ -278,7 +309,7 @@ def main() -> int:
     pages += [page for folder in args.practice for page in tagged_pages(folder)]
     samples = [sample_of(page) for page in pages] + [sample_of(page, 0.5) for page in drawn]
     network = fit([sample for sample in samples if sample], epochs=args.epochs, drop=args.drop)
-    args.out.write_bytes(dump({**network.arrays(), "project": fit_project(pages)}))
+    args.out.write_bytes(dump({**network.arrays(), **fit_project(pages)}))
     print(f"{len(pages)} pages and {len(drawn)} drawn ones: {args.out} ({args.out.stat().st_size:,} bytes)")
     return 0
 

@@ -1,0 +1,142 @@
+"""How well the reader does on pages of a kind that it was not fitted on.
+
+    python scripts/reader/evaluate.py             # leaves one kind of tagged pages out at a time: about 15 minutes
+    python scripts/reader/evaluate.py --layouts   # leaves one layout of drawn pages out at a time
+    python scripts/reader/evaluate.py --pages DIR # the shipped weights on other tagged pages (*.tagged.md)
+    python scripts/reader/evaluate.py --errors    # also what was taken for what
+
+A kind is what stands before the number in the name of a page (`endoc-001.tagged.md`): pages of one kind were written
+with the same brief. Records are compared by their title; the share of a field is that of its characters which are in
+the right field of the right record. Needs torch, as `train.py` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from layouts import BODIES, TITLES, draw_page, gather  # noqa: E402
+from pages import Page, tagged_blocks  # noqa: E402
+from train import PAGES, fit, sample_of, shipped_records, tagged_pages  # noqa: E402
+
+from kb.scraped.records import find_issues  # noqa: E402
+from kb.scraped.tagger import Tagger, open_tagger  # noqa: E402
+
+FIELDS = ("symptom", "cause", "fix")
+
+
+@dataclass
+class Figures:
+    """Counts over some pages."""
+
+    records: Counter[str] = field(default_factory=Counter)
+    """right, found, told"""
+    letters: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in FIELDS})
+    """for each field the same, in characters"""
+    errors: Counter[str] = field(default_factory=Counter)
+    pages: int = 0
+
+    def add(self, page: Page, tagger: Tagger) -> None:
+        _, blocks, gold, _ = tagged_blocks(page)
+        if not blocks:
+            return
+        self.pages += 1
+        tags, _ = tagger.tag(blocks)
+        told, found = find_issues(blocks, gold), find_issues(blocks, tags)
+        titles = [{issue.title for issue in issues} for issues in (told, found)]
+        self.records.update(right=len(titles[0] & titles[1]), told=len(titles[0]), found=len(titles[1]))
+        for name in FIELDS:
+            places = [{(i.title, n) for i in issues for n in i.fields[name]} for issues in (told, found)]
+            for what, part in (("told", places[0]), ("found", places[1]), ("right", places[0] & places[1])):
+                self.letters[name][what] += sum(len(blocks[n].text) for _, n in part)
+        self.errors.update(
+            f"{right} taken for {tag}" for right, tag in zip(gold, tags, strict=True) if right != tag and "label" not in (right, tag)
+        )
+        self.errors.update(blocks=len(blocks))
+
+    def row(self) -> str:
+        parts = [f"{f1(counts):.3f}" for counts in (self.records, *self.letters.values())]
+        right = self.records["right"]
+        shares = (right / max(1, self.records["found"]), right / max(1, self.records["told"]))
+        return f"{self.pages:5} pages {self.records['told']:5} records  P {shares[0]:.2f} R {shares[1]:.2f}  F1 {'  '.join(parts)}"
+
+    def __iadd__(self, other: Figures) -> Figures:
+        self.records += other.records
+        self.errors += other.errors
+        self.pages += other.pages
+        for name in FIELDS:
+            self.letters[name] += other.letters[name]
+        return self
+
+
+def f1(counts: Counter[str]) -> float:
+    return 2 * counts["right"] / max(1, counts["told"] + counts["found"])
+
+
+def measure(pages: Iterable[Page], tagger: Tagger) -> Figures:
+    figures = Figures()
+    for page in pages:
+        figures.add(page, tagger)
+    return figures
+
+
+def fitted(pages: Sequence[Page], drawn: Sequence[Page], *, epochs: int) -> Tagger:
+    samples = [sample_of(page) for page in pages] + [sample_of(page, 0.5) for page in drawn]
+    return Tagger(fit([sample for sample in samples if sample], epochs=epochs, drop=0.5).arrays())
+
+
+def show(name: str, figures: Figures, *, errors: bool) -> None:
+    print(f"{name:16} {figures.row()}", flush=True)
+    if errors:
+        blocks = figures.errors.pop("blocks", 0)
+        for what, count in figures.errors.most_common(20):
+            print(f"{'':16} {count:6}  {count / blocks:6.1%} of blocks  {what}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layouts", action="store_true")
+    parser.add_argument("--pages", type=Path)
+    parser.add_argument("--errors", action="store_true")
+    parser.add_argument("--drawn", type=int, default=300)
+    parser.add_argument("--epochs", type=int, default=8)
+    args = parser.parse_args()
+    print(f"{'left out':16} {'':46} records  symptom  cause  fix")
+    if args.pages:
+        show(args.pages.name, measure(tagged_pages(args.pages), open_tagger()), errors=args.errors)
+        return 0
+    pages = tagged_pages(PAGES)
+    rng = random.Random(1)
+    drawn = [draw_page(gather(shipped_records(), pages, rng), rng, n) for n in range(args.drawn)]
+    everything = Figures()
+    if args.layouts:
+        for layout in (*TITLES, *BODIES):
+            inside = [page for page in drawn if layout in page.name.split("-", 1)[1].split("--")]
+            outside = [page for page in drawn if page not in inside]
+            figures = measure(inside, fitted(pages, outside, epochs=args.epochs))
+            show(layout, figures, errors=False)
+            everything += figures
+    else:
+        for kind in sorted({page.name.split("-")[0] for page in pages}):
+            inside = [page for page in pages if page.name.startswith(f"{kind}-")]
+            outside = [page for page in pages if page not in inside]
+            # Drawn pages are made of the tagged ones: those that remain.
+            rng = random.Random(1)
+            material = gather(shipped_records(), outside, rng)
+            others = [draw_page(material, rng, n) for n in range(args.drawn)]
+            figures = measure(inside, fitted(outside, others, epochs=args.epochs))
+            show(kind, figures, errors=False)
+            everything += figures
+    show("all", everything, errors=args.errors)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
