@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -197,6 +199,34 @@ def test_what_is_only_said_of_other_issues_speaks_against_it(tmp_path: Path, wri
         hits = {hit.issue: hit.evidence for hit in opened.search("frob quagmire lantern").hits}
     assert hits["a#1"].confusable_information > hits["b#1"].confusable_information > 0
     assert hits["a#1"].front_coverage == hits["b#1"].front_coverage
+
+
+WAKES = """
+import os, time
+import numpy as np
+from kb.search.evidence import _products
+
+def others():
+    found = 0
+    for task in os.listdir("/proc/self/task"):
+        if int(task) != os.getpid():
+            with open(f"/proc/self/task/{task}/stat") as file:
+                found += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+    return found
+
+time.sleep(0.1)
+before = others()
+for rows in (1, 4, 12, 48):
+    for _ in range(100):
+        _products(np.ones((rows, 256), np.float32), np.ones((2000, 256), np.float32))
+print(others() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at the threads of a process, as Linux shows")
+def test_products_wake_no_other_thread() -> None:
+    run = subprocess.run([sys.executable, "-c", WAKES], capture_output=True, text=True, check=True)
+    assert int(run.stdout) <= 1, "ticks of a hundredth of a second on threads of OpenBLAS"
 
 
 # --- from evidence to a verdict ---------------------------------------------------------------------------------------

@@ -37,9 +37,9 @@ _MOST_TERMS = 48  # of a question that are aligned by their vectors, the most in
 _MOST_LINES, _MOST_SENTENCES = 4, 12  # of a question's error lines and sentences that are compared
 _PROSE_CHARS = 6000  # of a question
 _CLOSE = 2.0  # units of information (a term that no issue has is 1) in "Not to be confused with" that count as 1
-# Multiplications at once, on one thread of OpenBLAS. With three times as many it wakes others, and where both cores are
-# busy one call in twenty takes 14 ms in the place of 0.1.
-_BLAS_WORK = 1 << 20
+# Multiplications at once: with twice as many OpenBLAS wakes its other threads, and where both cores are busy a product
+# of 0.1 ms then takes up to 14.
+_BLAS_WORK = 1 << 18
 
 
 class Question:
