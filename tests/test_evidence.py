@@ -272,6 +272,37 @@ def test_what_is_named_as_likely(
     assert MOST_LIKELY == 3
 
 
+def test_translations_with_other_projects_do_not_answer_for_each_other(tmp_path: Path, write: Write) -> None:
+    text = "---\nproject: {}\n---\n\n# Notes\n\n## {}\n\n### Symptom\n\n{}\n\n### Fix\n\n1. Wait.\n"
+    articles = write(
+        {
+            "en/a.md": text.format("Lantern", "The frob stops", "The frob of quagmire stops."),
+            "zh/a.md": text.format("Teapot", "队列停住", "从空队列里取元素时停住。"),
+            "en/b.md": text.format("Teapot", "A soup", "The soup is cold."),
+        }
+    )
+    KnowledgeBase.build(articles, tmp_path / "index", encoder=FakeEncoder())
+    questions = ["Lantern: the frob of quagmire stops", "Lantern 从空队列里取元素时停住"]
+    with (
+        KnowledgeBase.open(tmp_path / "index", encoder=FakeEncoder()) as one,
+        KnowledgeBase.open(tmp_path / "index", encoder=FakeEncoder()) as other,
+    ):
+        there = [one.search(question).hits for question in questions]
+        back = [other.search(question).hits for question in questions[::-1]][::-1]
+    assert there == back
+    assert [hits[0].evidence.product_unsaid for hits in there] == [0, 1]
+
+
+@pytest.mark.parametrize("limit", ["_MAX_SUBJECTS", "_MAX_TERMS"])
+def test_what_is_kept_ready_is_forgotten_in_time(limit: str, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with KnowledgeBase.open(index) as one:
+        expected = [one.search(question).hits for question in QUESTIONS]
+        assert one.searcher._ready.subjects
+        monkeypatch.setattr(searcher, limit, 0)
+        assert [one.search(question).hits for question in QUESTIONS] == expected
+        assert not one.searcher._ready.subjects
+
+
 def test_min_confidence(base: KnowledgeBase) -> None:
     """What is known depends on it, hits and their confidence do not; likely and unknown stay apart as they were."""
     for question in QUESTIONS:
