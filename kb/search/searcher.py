@@ -28,7 +28,7 @@ from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curv
 __all__ = ["MAX_K", "Searcher"]
 
 MAX_K = 100
-_MAX_KEPT = 10_000  # records whose error lines are kept as terms
+_MAX_KEPT = 10_000  # records, some 10 kB each, that are kept as they were parsed; as many have their error lines kept
 _MAX_SUBJECTS = 1024  # issues, some 70 kB each, that are kept ready for verification
 _MAX_TERMS = 1 << 16  # of these issues, 1 kB each
 _MATCHED_TERMS = 5
@@ -58,6 +58,7 @@ class Searcher:
         self.snapshot: str = header.snapshot
         self._information = TermInformation(header.vocabulary, header.columns.size)
         self._printed: dict[int, Printed] = {}  # a memo: the same few records are near to many questions
+        self._parsed: dict[int, IssueRecord] = {}  # the same
         self._ready = _Ready()
 
     def records(self) -> list[IssueRecord]:
@@ -146,7 +147,7 @@ class Searcher:
             in_language = [
                 other if other in rows else row for other, row in zip(in_language, chosen.tolist(), strict=True)
             ]
-        shown = self.store.records(in_language)
+        shown = [self._record(row) for row in in_language]
         matched = self._matched(query, chosen, shown, found.terms)
         return [
             Hit(
@@ -237,12 +238,20 @@ class Searcher:
             found = ready.subjects[row] = replace(twin, products=products)
         return found
 
+    def _record(self, row: int) -> IssueRecord:
+        found = self._parsed.get(row)
+        if found is None:
+            if len(self._parsed) >= _MAX_KEPT:
+                self._parsed.clear()
+            found = self._parsed[row] = self.store.records([row])[0]
+        return found
+
     def _printed_by(self, row: int) -> Printed:
         found = self._printed.get(row)
         if found is None:
             if len(self._printed) >= _MAX_KEPT:
                 self._printed.clear()
-            record = self.store.records([row])[0]
+            record = self._record(row)
             terms = [self.store.header.vocabulary.tokenise(mask(line)) for line in record.errors]
             found = self._printed[row] = Printed(
                 record.issue, terms, codes("\n".join(record.errors)), record.conditions, record.branches
