@@ -125,18 +125,23 @@ def bundled_articles() -> Path:
 def stamp(articles: Path, *, program: bool = False) -> str:
     """A digest of the names, sizes and times of all articles; it changes when one is added, removed or written to. No
     file is read. With `program` it also changes with the code and the model that make an index."""
-    package = Path(kb.__file__).parent
+    package = os.path.dirname(kb.__file__)
     entries: list[tuple[str, int, int]] = []
-    for root in (Path(os.path.realpath(articles)), *((package / room for room in READS_ARTICLES) if program else ())):
-        for folder, _, names in os.walk(root):
-            for name in names:
-                path = os.path.join(folder, name)
-                if name.startswith(".") or name.endswith(".pyc"):
-                    continue
-                with contextlib.suppress(OSError):  # gone since it was listed
-                    found = os.lstat(path)
-                    entries.append((os.path.relpath(path, root), found.st_size, found.st_mtime_ns))
+    for root in (os.path.realpath(articles), *(os.path.join(package, room) for room in READS_ARTICLES if program)):
+        _list(root, "", entries)
     return hashlib.sha256(repr((kb.__version__, sorted(entries))).encode("utf-8", "replace")).hexdigest()
+
+
+def _list(folder: str, below: str, entries: list[tuple[str, int, int]]) -> None:
+    """Adds the relative path, size and time of every file at and below `folder`. What has gone since is left out."""
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        for entry in found:
+            with contextlib.suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    _list(entry.path, f"{below}{entry.name}{os.sep}", entries)
+                elif not (entry.name.startswith(".") or entry.name.endswith(".pyc")):
+                    stat = entry.stat(follow_symlinks=False)
+                    entries.append((below + entry.name, stat.st_size, stat.st_mtime_ns))
 
 
 def is_fresh(place: Location) -> bool | None:
