@@ -17,7 +17,7 @@ from kb.encoders import Encoder, open_encoder, refuse_folder
 from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMissing
 from kb.index.faiss import FaissStore
 from kb.index.follow import Follower, seen
-from kb.index.locate import Location, is_fresh, locate
+from kb.index.locate import Location, in_cache, is_fresh, locate
 from kb.index.store import Store
 from kb.records import IssueRecord, Lang, SearchResult
 from kb.search.searcher import MAX_K, Searcher
@@ -73,7 +73,8 @@ class KnowledgeBase:
     @classmethod
     def open(cls, index: str | Path | None = None, *, encoder: Encoder | str | None = None) -> KnowledgeBase:
         """The base in the folder `index`; without one, `KB_INDEX`, the base of the current folder, or the one that
-        travels inside the package, whose index is made in the user's cache at first use.
+        travels inside the package; where its index does not travel with it, in a source checkout, that is made in the
+        user's cache at first use.
 
         Raises IndexMissing, IndexCorrupt, IndexMismatch, EncoderUnavailable.
         """
@@ -234,6 +235,10 @@ def _bytes_of(line: str | bytes) -> bytes:
 
 def _opened(place: Location) -> FaissStore:
     """The index of a place; one in the cache that is missing, stale or damaged is made first, with a line on stderr."""
+    if place.bundled and not place.kept_fresh:
+        with suppress(IndexMissing, IndexCorrupt):
+            return FaissStore(place.index)
+        place = in_cache(place)  # the installed one is damaged
     fresh = is_fresh(place)
     if not place.kept_fresh:
         if fresh is False:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -199,6 +201,34 @@ def test_what_is_only_said_of_other_issues_speaks_against_it(tmp_path: Path, wri
     assert hits["a#1"].front_coverage == hits["b#1"].front_coverage
 
 
+WAKES = """
+import os, time
+import numpy as np
+from kb.search.evidence import _products
+
+def others():
+    found = 0
+    for task in os.listdir("/proc/self/task"):
+        if int(task) != os.getpid():
+            with open(f"/proc/self/task/{task}/stat") as file:
+                found += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+    return found
+
+time.sleep(0.1)
+before = others()
+for rows in (1, 4, 12, 48):
+    for _ in range(100):
+        _products(np.ones((rows, 256), np.float32), np.ones((2000, 256), np.float32))
+print(others() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at the threads of a process, as Linux shows")
+def test_products_wake_no_other_thread() -> None:
+    run = subprocess.run([sys.executable, "-c", WAKES], capture_output=True, text=True, check=True)
+    assert int(run.stdout) <= 1, "ticks of a hundredth of a second on threads of OpenBLAS"
+
+
 # --- from evidence to a verdict ---------------------------------------------------------------------------------------
 
 values = st.floats(-100, 100)
@@ -240,6 +270,37 @@ def test_what_is_named_as_likely(
     likely = [hit.issue for hit in result.hits if hit.confidence >= LIKELY_AT]
     assert list(result.likely) == (likely[:MOST_LIKELY] if result.verdict == "likely" else [])
     assert MOST_LIKELY == 3
+
+
+def test_translations_with_other_projects_do_not_answer_for_each_other(tmp_path: Path, write: Write) -> None:
+    text = "---\nproject: {}\n---\n\n# Notes\n\n## {}\n\n### Symptom\n\n{}\n\n### Fix\n\n1. Wait.\n"
+    articles = write(
+        {
+            "en/a.md": text.format("Lantern", "The frob stops", "The frob of quagmire stops."),
+            "zh/a.md": text.format("Teapot", "队列停住", "从空队列里取元素时停住。"),
+            "en/b.md": text.format("Teapot", "A soup", "The soup is cold."),
+        }
+    )
+    KnowledgeBase.build(articles, tmp_path / "index", encoder=FakeEncoder())
+    questions = ["Lantern: the frob of quagmire stops", "Lantern 从空队列里取元素时停住"]
+    with (
+        KnowledgeBase.open(tmp_path / "index", encoder=FakeEncoder()) as one,
+        KnowledgeBase.open(tmp_path / "index", encoder=FakeEncoder()) as other,
+    ):
+        there = [one.search(question).hits for question in questions]
+        back = [other.search(question).hits for question in questions[::-1]][::-1]
+    assert there == back
+    assert [hits[0].evidence.product_unsaid for hits in there] == [0, 1]
+
+
+@pytest.mark.parametrize("limit", ["_MAX_SUBJECTS", "_MAX_TERMS"])
+def test_what_is_kept_ready_is_forgotten_in_time(limit: str, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with KnowledgeBase.open(index) as one:
+        expected = [one.search(question).hits for question in QUESTIONS]
+        assert one.searcher._ready.subjects
+        monkeypatch.setattr(searcher, limit, 0)
+        assert [one.search(question).hits for question in QUESTIONS] == expected
+        assert not one.searcher._ready.subjects
 
 
 def test_min_confidence(base: KnowledgeBase) -> None:

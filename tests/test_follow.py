@@ -62,6 +62,21 @@ def test_a_new_snapshot_is_noticed(publish: Publish, folder: Path, now: list[flo
         assert "Set it to 2." in base.records()[0].fix
 
 
+def test_nothing_that_is_kept_outlives_its_snapshot(publish: Publish, folder: Path, now: list[float]) -> None:
+    """Records, error lines and what is verified are kept in memory; an answer is that of a base opened anew."""
+    question = "pop from an empty deque"
+    publish("Set it to 1.")
+    with KnowledgeBase.open(folder, encoder=FakeEncoder()) as base:
+        old = base.search(question).hits
+        assert base.search(question).hits == old
+        publish("Set it to 2 where a deque is empty.")
+        now[0] += 1.1
+        hits = base.search(question).hits
+        with KnowledgeBase.open(folder, encoder=FakeEncoder()) as anew:
+            assert hits == anew.search(question).hits != old
+        assert "Set it to 2" in hits[0].record.fix
+
+
 def test_one_look_a_second(publish: Publish, folder: Path, now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     publish("Set it to 1.")
     with KnowledgeBase.open(folder, encoder=FakeEncoder()) as base:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from kb.errors import EncoderUnavailable, IndexBusy, IndexMissing, IndexWriteFai
 from kb.hooks.guard import Guard, pinned
 from kb.index import cache, locate, snapshot, trust
 from kb.index.build import build
+from kb.index.cache import ship
 from kb.index.locate import STAMP, is_fresh, own_articles, stamp, undecided
 from kb.index.locate import locate as find
 from kb.index.user import cache_folder, config_folder
@@ -138,6 +139,46 @@ def test_without_any_base_the_bundled_articles_answer(tmp_path: Path, monkeypatc
     assert place.index.parent == cache_folder()
     with KnowledgeBase.open() as base:
         assert base.search("IndexError: pop from an empty deque").hits[0].record.project
+
+
+def _longer(site: Path) -> None:
+    with (site / "articles" / "en" / "ms-swift-ovis2-grpo.md").open("a") as file:
+        file.write("\n")
+
+
+def _one_more(site: Path) -> None:
+    (site / "articles" / "more.md").write_text(article("RuntimeError: one more"))
+
+
+def _damaged(site: Path) -> None:
+    (path,) = (site / "index").glob("dense-*")
+    path.write_bytes(path.read_bytes()[::-1])
+
+
+def _without_stamp(site: Path) -> None:
+    (site / "index" / locate.SHIPPED).unlink()
+
+
+@pytest.mark.parametrize("harm", [None, _longer, _one_more, _damaged, _without_stamp])
+def test_the_index_of_a_wheel_answers_while_its_articles_are_as_they_were(
+    harm: Callable[[Path], None] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    for lang in ("en", "zh"):
+        (site / "articles" / lang).mkdir(parents=True)
+        shutil.copy(CORPUS / lang / "ms-swift-ovis2-grpo.md", site / "articles" / lang)
+    files = ship(site / "articles", site / "index")
+    assert {path.suffix for path in files} == {".bin", ".json", ".jsonl", ".safetensors", ".stamp"}
+    for path in site.rglob("*.md"):
+        os.utime(path, (1, 1))  # an installation's times are its own
+    monkeypatch.setattr(locate, "bundled_articles", lambda: site / "articles")
+    if harm:
+        harm(site)
+    with KnowledgeBase.open() as base:
+        assert base.name == "bundled"
+        assert base.search("IndexError: pop from an empty deque").hits[0].record.project
+        assert len(base.search("RuntimeError: one more").hits) == base.size == 2 + (harm is _one_more)
+    assert cache_folder().exists() is (harm is not None)
 
 
 @pytest.mark.parametrize("bundled", [True, False])

@@ -1,4 +1,4 @@
-"""Keeps the index of articles that have none of their own in the user's cache."""
+"""Keeps the index of articles that have none of their own in the user's cache, and makes the one that a wheel ships."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 
 from kb.errors import IndexBusy, IndexWriteFailed
 from kb.index.build import BuildReport, build
-from kb.index.locate import Location, is_fresh, mark, stamp
+from kb.index.locate import SHIPPED, Location, is_fresh, mark, stamp
+from kb.index.snapshot import write
 
-__all__ = ["renewed"]
+__all__ = ["renewed", "ship"]
 
 _log = logging.getLogger("kb")
 _PATIENCE_S = 20.0  # for another process that is making the same index
@@ -43,6 +44,13 @@ def renewed(place: Location) -> Iterator[Path]:
                 yield Path(temporary)
             return
     yield folder
+
+
+def ship(articles: Path, folder: Path) -> list[Path]:
+    """Makes the index of `articles` for a wheel, and returns its files. Raises as `build` does."""
+    build(articles, folder)
+    write(folder / SHIPPED, stamp(articles, times=False).encode("ascii"))
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def _renew(articles: Path, folder: Path) -> BuildReport:

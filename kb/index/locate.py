@@ -2,8 +2,8 @@
 
 In this order: an index that the caller names; the environment variable `KB_INDEX`; the nearest folder at or above the
 current one that holds an `index/` or `articles/` which the user owns and trusts (`kb.index.trust`); the articles that
-travel inside the package. Articles without an index beside them get one in the user's cache, so that a search never
-writes into anybody's folder.
+travel inside the package, in a wheel with their index. Other articles without an index beside them get one in the
+user's cache, so that a search never writes into anybody's folder.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from kb.text import visible_line
 
 __all__ = [
     "READS_ARTICLES",
+    "SHIPPED",
     "Location",
     "bundled_articles",
     "holds_articles",
+    "in_cache",
     "is_fresh",
     "locate",
     "mark",
@@ -38,6 +40,8 @@ __all__ = [
 STAMP = ".stamp"
 """the file beside an index that says which state of the articles it was made from; no part of the index itself"""
 
+SHIPPED = "shipped.stamp"
+"""the same for the index in a wheel"""
 
 READS_ARTICLES = ("text", "logs", "articles", "scraped", "encoders", "index", "model")
 """the rooms of this package that decide what an index of the same articles holds"""
@@ -79,7 +83,7 @@ def locate(index: str | Path | None = None, start: Path | None = None) -> Locati
             return Location(folder / "index", articles, False)
         if articles:
             return _cached(articles)
-    return _cached(bundled_articles())
+    return _shipped() or _cached(bundled_articles())
 
 
 def undecided(start: Path | None = None) -> Path | None:
@@ -122,27 +126,37 @@ def bundled_articles() -> Path:
     )
 
 
-def stamp(articles: Path, *, program: bool = False) -> str:
+def stamp(articles: Path, *, program: bool = False, times: bool = True) -> str:
     """A digest of the names, sizes and times of all articles; it changes when one is added, removed or written to. No
-    file is read. With `program` it also changes with the code and the model that make an index."""
-    package = Path(kb.__file__).parent
+    file is read. With `program` it also changes with the code and the model that make an index; without `times` it is
+    the same for a copy."""
+    package = os.path.dirname(kb.__file__)
     entries: list[tuple[str, int, int]] = []
-    for root in (Path(os.path.realpath(articles)), *((package / room for room in READS_ARTICLES) if program else ())):
-        for folder, _, names in os.walk(root):
-            for name in names:
-                path = os.path.join(folder, name)
-                if name.startswith(".") or name.endswith(".pyc"):
-                    continue
-                with contextlib.suppress(OSError):  # gone since it was listed
-                    found = os.lstat(path)
-                    entries.append((os.path.relpath(path, root), found.st_size, found.st_mtime_ns))
+    for root in (os.path.realpath(articles), *(os.path.join(package, room) for room in READS_ARTICLES if program)):
+        _list(root, "", entries)
+    if not times:
+        entries = [(name, size, 0) for name, size, _ in entries]
     return hashlib.sha256(repr((kb.__version__, sorted(entries))).encode("utf-8", "replace")).hexdigest()
+
+
+def _list(folder: str, below: str, entries: list[tuple[str, int, int]]) -> None:
+    """Adds the relative path, size and time of every file at and below `folder`. What has gone since is left out."""
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        for entry in found:
+            with contextlib.suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    _list(entry.path, f"{below}{entry.name}/", entries)
+                elif not (entry.name.startswith(".") or entry.name.endswith(".pyc")):
+                    stat = entry.stat(follow_symlinks=False)
+                    entries.append((below + entry.name, stat.st_size, stat.st_mtime_ns))
 
 
 def is_fresh(place: Location) -> bool | None:
     """Was the index of this place made from the articles as they are now? None when that is not known."""
     if place.articles is None:
         return None
+    if place.bundled and not place.kept_fresh:
+        return True  # `locate` has looked
     try:
         with open_plainly(place.index / STAMP) as file:
             return file.read(100).decode("ascii") == stamp(place.articles, program=place.kept_fresh)
@@ -154,6 +168,22 @@ def mark(index: Path, found: str) -> None:
     """Writes beside the index which stamp its articles had. A folder that cannot be written is no error."""
     with contextlib.suppress(OSError):
         write(index / STAMP, found.encode("ascii"))
+
+
+def in_cache(place: Location) -> Location:
+    """The place of another index of the same articles, which is made and kept in the user's cache."""
+    return _cached(place.articles or bundled_articles())
+
+
+def _shipped() -> Location | None:
+    """The index that travels in the wheel beside the bundled articles; None where there is none (a source checkout), or
+    somebody has changed these articles. Installing gives files new times, so that only names and sizes tell."""
+    articles = bundled_articles()
+    index = articles.parent / "index"
+    with contextlib.suppress(OSError, ValueError), open_plainly(index / SHIPPED) as file:
+        if file.read(100).decode("ascii") == stamp(articles, times=False):
+            return Location(index, articles, False, bundled=True)
+    return None
 
 
 def _cached(articles: Path) -> Location:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from kb.search.features import Shares
 from kb.search.terms import TermInformation
 from kb.text import clean, sentences
 
-__all__ = ["NAMES", "RIVALS", "Question", "Subject", "evidence"]
+__all__ = ["NAMES", "RIVALS", "FrontTerms", "Question", "Subject", "covers_more", "evidence"]
 
 NAMES = tuple(f.name for f in fields(Evidence))
 """of the evidence, in the order of `Evidence`"""
@@ -33,13 +35,14 @@ NAMES = tuple(f.name for f in fields(Evidence))
 RIVALS = 3
 """of the best issues that each one is compared with, sentence by sentence"""
 
+_FRONT, _SOMEWHERE = int(FRONT), int(FRONT | Field.BODY)
 _MOST_TERMS = 48  # of a question that are aligned by their vectors, the most informative
 _MOST_LINES, _MOST_SENTENCES = 4, 12  # of a question's error lines and sentences that are compared
 _PROSE_CHARS = 6000  # of a question
 _CLOSE = 2.0  # units of information (a term that no issue has is 1) in "Not to be confused with" that count as 1
-# Multiplications at once, on one thread of OpenBLAS. With three times as many it wakes others, and where both cores are
-# busy one call in twenty takes 14 ms in the place of 0.1.
-_BLAS_WORK = 1 << 20
+# Multiplications at once: with twice as many OpenBLAS wakes its other threads, and where both cores are busy a product
+# of 0.1 ms then takes up to 14.
+_BLAS_WORK = 1 << 18
 
 
 class Question:
@@ -95,37 +98,77 @@ class Question:
         return vectors, _vectors(distinct)[1]
 
 
+class FrontTerms:
+    """The vectors of the terms that people meet in records: of each distinct term once, however many records have it.
+    Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._row: dict[bytes, int] = {}  # the tokens of a term -> its row
+        self._lock = Lock()
+        self.vectors: Array = np.zeros((0, term_table().dim), np.float32)
+        """(at least as many as there are terms, dim); a row never changes once it is given out"""
+        self.norms: Array = np.zeros(0, np.float32)
+        """of each before it was made 1: what the term says"""
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def rows(self, tokens: Array, starts: Array) -> Array:
+        """(len(starts) - 1,) int32: the row of each term; they are given as in `StaticEncoder.vectors`."""
+        data = tokens.tobytes()
+        keys = [data[first:last] for first, last in pairwise((starts * tokens.itemsize).tolist())]
+        with self._lock:
+            size = len(self._row)
+            new = {key: size + n for n, key in enumerate(dict.fromkeys(k for k in keys if k not in self._row))}
+            if new:
+                new_starts = np.cumsum([0, *map(len, new)]) // tokens.itemsize
+                vectors, norms = term_table().vectors(np.frombuffer(b"".join(new), tokens.dtype), new_starts)
+                if size + len(new) > len(self.vectors):  # readers go on with the arrays that they have
+                    more = size + 2 * len(new)
+                    self.vectors, self.norms = _longer(self.vectors, more), _longer(self.norms, more)
+                self.vectors[size : size + len(new)] = vectors
+                self.norms[size : size + len(new)] = norms
+                self._row.update(new)
+        return np.fromiter(map(self._row.__getitem__, keys), np.int32, len(keys))
+
+
+def _longer(array: Array, size: int) -> Array:
+    longer = np.zeros((size, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
 @dataclass(eq=False, repr=False)
 class Subject:
     """An issue that is verified: all of its translations together."""
 
-    title: Array
-    """(t,) uint32: the digests of the terms of its title"""
-    title_information: Array
-    """(t,) of each, as a share of that of a term that no issue has"""
+    title: list[int]
+    """the digests of the terms of its title"""
+    title_information: list[float]
+    """of each, as a share of that of a term that no issue has"""
     digests: Array
     """(n,) uint32, ascending: of its terms"""
     fields: Array
     """(n,) uint8"""
     front: Array
-    """(f, dim) float32: the vectors of its front terms"""
+    """(f,) int32: the rows of its front terms in `FrontTerms`"""
     aliases: Array
-    """(a,) the rows in `front` of the terms of the aliases, one alias after the other"""
+    """(a,) the places in `front` of the terms of the aliases, one alias after the other"""
     alias_starts: Array
     """(aliases,) where each begins; none is empty"""
     alias_says: Array
     """(a,) what each of these terms says"""
-    told: Array
-    """(s, dim) float32: the sentences of its front"""
-    confusable: Array
-    """(c, dim) float32: those of "Not to be confused with\""""
+    sentences: Array
+    """(s, dim) float32: those of its front, then those of "Not to be confused with\""""
+    told: int
+    """how many are of its front"""
     particulars: Codes
-    products: Array
-    """(p,) uint32: the digests of the terms of its projects' names"""
+    products: Sequence[int] = ()
+    """the digests of the terms of its projects' names"""
 
     @classmethod
-    def of(cls, profiles: Sequence[Profile], information: TermInformation, products: Sequence[str]) -> Subject:
-        """`profiles`: of all translations. `products`: the terms of its projects' names."""
+    def of(cls, profiles: Sequence[Profile], information: TermInformation, terms: FrontTerms) -> Subject:
+        """`profiles`: of all translations."""
         title = list(dict.fromkeys(term for one in profiles for term in one.title))
         every, bits = np.concatenate([one.terms for one in profiles]), np.concatenate([one.fields for one in profiles])
         order = np.argsort(every, kind="stable")  # not np.unique, which imports numpy.ma: 8 ms of a start
@@ -133,34 +176,26 @@ class Subject:
         first = np.flatnonzero(np.concatenate([[True], every[1:] != every[:-1]])) if len(every) else order
         sizes = [np.diff(one.starts) for one in profiles]
         starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-        front, norms = term_table().vectors(np.concatenate([one.tokens for one in profiles]), starts)
+        front = terms.rows(np.concatenate([one.tokens for one in profiles]), starts)
         before = np.cumsum([0, *map(len, sizes)]).tolist()
         aliases = np.concatenate([one.aliases + at for one, at in zip(profiles, before, strict=False)])
         size = np.concatenate([np.diff(one.alias_starts) for one in profiles])
         size = size[size > 0]
-        told = np.concatenate([one.sentences for one in profiles]).astype(np.float32)
-        kinds = np.concatenate([one.kinds for one in profiles])
+        confusable = np.concatenate([one.kinds for one in profiles]) == Sentence.CONFUSABLE
+        front_first = np.argsort(confusable, kind="stable")
         return cls(
-            digests(title),
-            information.of(title) / information.unseen,
+            digests(title).tolist(),
+            (information.of(title) / information.unseen).tolist(),
             every[first],
             np.bitwise_or.reduceat(bits, first) if len(first) else bits,
             front,
             aliases,
             np.cumsum(size) - size,
-            norms[aliases],
-            told[kinds == Sentence.FRONT],
-            told[kinds == Sentence.CONFUSABLE],
+            terms.norms[front[aliases]],
+            np.concatenate([one.sentences for one in profiles])[front_first].astype(np.float32),
+            len(confusable) - int(confusable.sum()),
             frozenset().union(*(one.particulars for one in profiles)),
-            digests(products),
         )
-
-    def fields_of(self, digests: Array) -> Array:
-        """(len(digests),) uint8: the fields in which each term stands, 0 where it does not."""
-        at = np.searchsorted(self.digests, digests).clip(0, max(len(self.digests) - 1, 0))
-        if not len(self.digests):
-            return np.zeros(len(digests), np.uint8)
-        return np.where(self.digests[at] == digests, self.fields[at], 0).astype(np.uint8)
 
 
 def evidence(
@@ -169,25 +204,30 @@ def evidence(
     scores: Sequence[float],
     described: Sequence[float],
     kin: Sequence[Set[int]],
+    terms: FrontTerms,
 ) -> list[Evidence]:
     """Of the first `len(kin)` of the `subjects`. The first `RIVALS` + 1 are what each is compared with, so they are the
     best. `scores` and `described`: of all candidates, the subjects first: score, and cosine of title and symptom.
-    `kin`: of each, itself and the candidates with which it is not compared."""
-    in_sentences = [_sentences(question, subject) for subject in subjects]
+    `kin`: of each, itself and the candidates with which it is not compared. `terms`: those of the subjects."""
+    in_sentences = _sentences(question, subjects)
     means = [mean for mean, _ in in_sentences]
+    judged = subjects[: len(kin)]
+    of_question = _of_question(question)
     return [
         Evidence(
             lead=scores[i] - _best(_others(scores, kin[i])),
-            lead_over_rest=scores[i] - float(np.mean(sorted(_others(scores, kin[i]), reverse=True)[:3] or [0.0])),
+            lead_over_rest=scores[i] - _mean(sorted(_others(scores, kin[i]), reverse=True)[:3]),
             described_lead=described[i] - _best(_others(described, kin[i])),
             sentence_lead=means[i] - _best(_others(means[: RIVALS + 1], kin[i])),
             confusable_lead=in_sentences[i][1],
-            **_of_question(question),
-            **_coverage(question, subject),
-            **_aligned(question, subject),
+            **of_question,
+            **covered,
+            **aligned,
             **_particulars(question, subject),
         )
-        for i, subject in enumerate(subjects[: len(kin)])
+        for i, (subject, covered, aligned) in enumerate(
+            zip(judged, _coverage(question, judged), _aligned(question, judged, terms), strict=True)
+        )
     ]
 
 
@@ -200,6 +240,11 @@ def _best(values: Sequence[float]) -> float:
     return max(values, default=0.0)
 
 
+def _mean(values: Sequence[float]) -> float:
+    """0 when there is none."""
+    return sum(values) / len(values) if values else 0.0
+
+
 def _of_question(question: Question) -> dict[str, float]:
     return {
         "information": float(np.log1p(question.information.sum())),
@@ -207,60 +252,116 @@ def _of_question(question: Question) -> dict[str, float]:
     }
 
 
-def _coverage(question: Question, subject: Subject) -> dict[str, float]:
-    """Where the question's terms stand in the record."""
-    where = subject.fields_of(question.digests)
+def _fields_of(question: Question, subjects: Sequence[Subject]) -> Array:
+    """(subjects, terms of the question) uint8: the fields in which each term stands, 0 where it does not."""
+    sizes = [len(subject.digests) for subject in subjects]
+    numbers = np.arange(len(subjects), dtype=np.uint64) << np.uint64(32)
+    # The number of the subject before the digest: all subjects are one sorted array, in which all terms are looked up.
+    keys = np.concatenate([subject.digests for subject in subjects]) | np.repeat(numbers, sizes)
+    asked = numbers[:, None] | question.digests
+    if not len(keys):
+        return np.zeros(asked.shape, np.uint8)
+    at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+    fields = np.concatenate([subject.fields for subject in subjects])
+    return np.where(keys[at] == asked, fields[at], 0).astype(np.uint8)
+
+
+def _coverage(question: Question, subjects: Sequence[Subject]) -> list[dict[str, float]]:
+    """Where the question's terms stand in each record."""
+    if not subjects:
+        return []
+    where = _fields_of(question, subjects)
     said, main = question.information, question.main_information
-    front = (where & FRONT) > 0
-    somewhere = (where & (FRONT | Field.BODY)) > 0
-    found = float(said[front].sum())
-    named = int(question.is_name.sum())
-    titled = subject.title_information
-    repeated = [digest in question.everything for digest in subject.title.tolist()]
-    return {
-        "front_coverage": float(main[front].sum()) / (float(main.sum()) + 0.5),
-        "title_coverage": float(titled[repeated].sum()) / (float(titled.sum()) + 0.5),
-        "name_share": float(said[front & question.is_name].sum()) / found if found > 0 else 1.0,
-        "product_unsaid": float(
-            len(subject.products) > 0 and question.everything.isdisjoint(subject.products.tolist())
-        ),
-        "component_share": float((somewhere & question.is_name).sum()) / named if named else 0.5,
-        "confusable_information": min(float(said[(where > 0) & ~somewhere].sum()) / _CLOSE, 1.0),
-    }
+    front, somewhere = (where & _FRONT) > 0, (where & _SOMEWHERE) > 0
+    found = (front * said).sum(axis=1).tolist()
+    in_names = (front * (said * question.is_name)).sum(axis=1).tolist()
+    in_front = (front * main).sum(axis=1).tolist()
+    names = (somewhere & question.is_name).sum(axis=1).tolist()
+    confused = (((where > 0) & ~somewhere) * said).sum(axis=1).tolist()
+    all_main, named = float(main.sum()), int(question.is_name.sum())
+    everything = question.everything
+    return [
+        {
+            "front_coverage": in_front[i] / (all_main + 0.5),
+            "title_coverage": sum(
+                says for digest, says in zip(one.title, one.title_information, strict=True) if digest in everything
+            )
+            / (sum(one.title_information) + 0.5),
+            "name_share": in_names[i] / found[i] if found[i] > 0 else 1.0,
+            "product_unsaid": float(len(one.products) > 0 and everything.isdisjoint(one.products)),
+            "component_share": names[i] / named if named else 0.5,
+            "confusable_information": min(confused[i] / _CLOSE, 1.0),
+        }
+        for i, one in enumerate(subjects)
+    ]
 
 
 def covers_more(question: Question, one: Subject, other: Subject) -> bool:
     """Whether `one` has more of the question's information that the other lacks than the reverse."""
-    here, there = (subject.fields_of(question.digests) & (FRONT | Field.BODY) > 0 for subject in (one, other))
+    here, there = _fields_of(question, [one, other]) & _SOMEWHERE > 0
     return float(question.information[here & ~there].sum()) > float(question.information[there & ~here].sum())
 
 
-def _aligned(question: Question, subject: Subject) -> dict[str, float]:
-    """Each informative term with the nearest one of the record: other words for the same thing, in both languages."""
+def _aligned(question: Question, subjects: Sequence[Subject], terms: FrontTerms) -> list[dict[str, float]]:
+    """Each informative term with the nearest one of each record: other words for the same thing, in both languages."""
     vectors, says = question.aligned
     total = float(says.sum())
-    if total <= 0 or not len(subject.front):
-        return {"aligned_coverage": 0.0, "alias_alignment": 0.0}
-    cosines = _products(vectors, subject.front).clip(0, 1)
-    covered = float((cosines.max(axis=1) ** 3) @ says) / total
-    if not len(subject.alias_starts):
-        return {"aligned_coverage": covered, "alias_alignment": 0.0}
-    squares = cosines[:, subject.aliases] ** 2
-    there = says @ np.maximum.reduceat(squares, subject.alias_starts, axis=1) / total
-    back = np.add.reduceat(squares.max(axis=0) * subject.alias_says, subject.alias_starts)
-    back /= np.add.reduceat(subject.alias_says, subject.alias_starts) + 1e-6
-    return {"aligned_coverage": covered, "alias_alignment": float((2 * there * back / (there + back + 1e-6)).max())}
+    covered, alignment = [0.0] * len(subjects), [0.0] * len(subjects)
+    with_front = [i for i, subject in enumerate(subjects) if len(subject.front)]
+    if total > 0 and with_front:
+        front = np.concatenate([subjects[i].front for i in with_front])
+        starts = _starts([len(subjects[i].front) for i in with_front])
+        # A term that several of the records have is compared once, at the place where it comes first: in an order that
+        # does not depend on earlier questions, as the rows of `terms` do. The last bits of a product hang on its place.
+        first_place = np.empty(len(terms.vectors), np.int64)
+        first_place[front[::-1]] = np.arange(len(front))[::-1]
+        is_first = first_place[front] == np.arange(len(front))
+        column = (np.cumsum(is_first) - 1)[first_place[front]]
+        cosines = _products(vectors, terms.vectors[front[is_first]]).clip(0, 1)[:, column]
+        nearest = np.maximum.reduceat(cosines, starts, axis=1)
+        for i, value in zip(with_front, (says @ nearest**3 / total).tolist(), strict=True):
+            covered[i] = value
+        with_aliases = [(i, at) for i, at in zip(with_front, starts.tolist(), strict=True) if len(subjects[i].aliases)]
+        if with_aliases:
+            aliases = np.concatenate([subjects[i].aliases + at for i, at in with_aliases])
+            before = _starts([len(subjects[i].aliases) for i, _ in with_aliases]).tolist()
+            each = zip(with_aliases, before, strict=True)
+            alias_starts = np.concatenate([subjects[i].alias_starts + at for (i, _), at in each])
+            alias_says = np.concatenate([subjects[i].alias_says for i, _ in with_aliases])
+            squares = cosines[:, aliases] ** 2
+            there = says @ np.maximum.reduceat(squares, alias_starts, axis=1) / total
+            back = np.add.reduceat(squares.max(axis=0) * alias_says, alias_starts)
+            back /= np.add.reduceat(alias_says, alias_starts) + 1e-6
+            both = 2 * there * back / (there + back + 1e-6)
+            best = np.maximum.reduceat(both, _starts([len(subjects[i].alias_starts) for i, _ in with_aliases]))
+            for (i, _), value in zip(with_aliases, best.tolist(), strict=True):
+                alignment[i] = value
+    return [{"aligned_coverage": one, "alias_alignment": other} for one, other in zip(covered, alignment, strict=True)]
 
 
-def _sentences(question: Question, subject: Subject) -> tuple[float, float]:
-    """How near the question's sentences come to the record's, each weighed by what it says, and how much nearer one of
-    them is to what the record says of other issues."""
+def _starts(sizes: Sequence[int]) -> Array:
+    """(len(sizes),) where each part begins, when all are put one after the other."""
+    return np.cumsum([0, *sizes[:-1]])
+
+
+def _sentences(question: Question, subjects: Sequence[Subject]) -> list[tuple[float, float]]:
+    """How near the question's sentences come to those of each record, each weighed by what it says, and how much nearer
+    one of them is to what the record says of other issues."""
     vectors, says = question.sentences
-    if not len(subject.told) or says.sum() <= 0:
-        return 0.0, 0.0
-    nearest = _products(vectors, subject.told).max(axis=1)
-    other = _products(vectors, subject.confusable).max(axis=1) if len(subject.confusable) else np.zeros(len(nearest))
-    return float(nearest @ says) / float(says.sum()), float((other - nearest).max())
+    total = float(says.sum())
+    found: list[tuple[float, float]] = []
+    every = _products(vectors, np.concatenate([subject.sentences for subject in subjects])) if subjects else vectors
+    at = 0
+    for subject in subjects:
+        front, end = at + subject.told, at + len(subject.sentences)
+        if subject.told and total > 0:
+            nearest = every[:, at:front].max(axis=1)
+            other = every[:, front:end].max(axis=1) if front < end else 0.0
+            found.append((float(nearest @ says) / total, float((other - nearest).max())))
+        else:
+            found.append((0.0, 0.0))
+        at = end
+    return found
 
 
 def _particulars(question: Question, subject: Subject) -> dict[str, float]:

@@ -13,13 +13,14 @@ import numpy as np
 from kb.encoders import Encoder
 from kb.errors import QueryError
 from kb.index.encoded import require_same
+from kb.index.profile import digests
 from kb.index.store import Store
 from kb.logs.codes import codes
 from kb.logs.read import read
 from kb.logs.variables import mask
 from kb.records import Evidence, Features, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.search import ranking
-from kb.search.evidence import RIVALS, Question, Subject, covers_more, evidence
+from kb.search.evidence import RIVALS, FrontTerms, Question, Subject, covers_more, evidence
 from kb.search.features import Candidates, Printed, Shares, candidates, met_branches
 from kb.search.terms import TermInformation
 from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, verdict
@@ -27,11 +28,21 @@ from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curv
 __all__ = ["MAX_K", "Searcher"]
 
 MAX_K = 100
-_MAX_KEPT = 10_000  # records whose error lines are kept as terms
-_MAX_SUBJECTS = 256  # issues, some 200 kB each, that are kept ready for verification
+_MAX_KEPT = 10_000  # records, some 10 kB each, that are kept as they were parsed; as many have their error lines kept
+_MAX_SUBJECTS = 1024  # issues, some 70 kB each, that are kept ready for verification
+_MAX_TERMS = 1 << 16  # of these issues, 1 kB each
 _MATCHED_TERMS = 5
 _TELLS_NOTHING = re.compile(r".{0,120}?\b(?:INFO|DEBUG)\b|\s{0,40}[\w.-]{1,60} ?= ?\S{1,80}$")
 _LEAST_INFORMATIVE = 0.3  # of the most informative shared term: below this a term is not shown as matched
+
+
+class _Ready:
+    """Issues that are ready for verification, and the terms that they share: a memo, forgotten as a whole."""
+
+    def __init__(self) -> None:
+        self.subjects: dict[int, Subject] = {}
+        """by the row of a record"""
+        self.terms: FrontTerms = FrontTerms()
 
 
 class Searcher:
@@ -47,7 +58,8 @@ class Searcher:
         self.snapshot: str = header.snapshot
         self._information = TermInformation(header.vocabulary, header.columns.size)
         self._printed: dict[int, Printed] = {}  # a memo: the same few records are near to many questions
-        self._subjects: dict[int, Subject] = {}  # the same
+        self._parsed: dict[int, IssueRecord] = {}  # the same
+        self._ready = _Ready()
 
     def records(self) -> list[IssueRecord]:
         """Every issue in each of its languages, in the index's order."""
@@ -135,7 +147,7 @@ class Searcher:
             in_language = [
                 other if other in rows else row for other, row in zip(in_language, chosen.tolist(), strict=True)
             ]
-        shown = self.store.records(in_language)
+        shown = [self._record(row) for row in in_language]
         matched = self._matched(query, chosen, shown, found.terms)
         return [
             Hit(
@@ -165,13 +177,17 @@ class Searcher:
         looked_at = [*order.tolist(), *rivals]
         everyone = [*looked_at, *np.delete(np.arange(len(scores)), looked_at).tolist()]
         place = {at: n for n, at in enumerate(everyone)}
+        ready = self._ready
         told = evidence(
             question,
-            [self._subject(int(found.rows[at])) for at in looked_at],
+            [self._subject(int(found.rows[at]), ready) for at in looked_at],
             scores[everyone].tolist(),
             found.described[everyone].tolist(),
             [{place[at], *(place[other] for other in found.kin(at))} for at in order.tolist()],
+            ready.terms,
         )
+        if len(ready.subjects) > _MAX_SUBJECTS or len(ready.terms) > _MAX_TERMS:
+            self._ready = _Ready()  # other threads end with the old one
         return [
             (0.0 if found.ruled_out[at] else confidence(one, curve), one)
             for at, one in zip(order.tolist(), told, strict=True)
@@ -195,7 +211,7 @@ class Searcher:
             place[family]
             for family in families
             for n in known
-            if covers_more(question, *(self._subject(int(found.rows[at])) for at in (order[n], family)))
+            if covers_more(question, *(self._subject(int(found.rows[at]), self._ready) for at in (order[n], family)))
         }
         return sorted(range(len(order)), key=lambda n: (n in behind, -verified[n][0], order[n] in families))
 
@@ -211,16 +227,23 @@ class Searcher:
         projects = {name.casefold() for name in header.manifest["projects"]}
         return header.vocabulary.tokenise("\n".join(projects.intersection(header.columns.subjects_of(row))))
 
-    def _subject(self, row: int) -> Subject:
-        """The issue of a record."""
-        columns = self.store.header.columns
-        issue = int(columns.issue[row])
-        found = self._subjects.get(issue)
+    def _subject(self, row: int, ready: _Ready) -> Subject:
+        """The issue of a record, with the projects of that record."""
+        found = ready.subjects.get(row)
         if found is None:
-            profiles = self.store.profiles(columns.translations([row])[0].tolist())
-            found = self._subjects[issue] = Subject.of(profiles, self._information, self._products(row))
-            if len(self._subjects) > _MAX_SUBJECTS:
-                self._subjects.pop(next(iter(self._subjects)), None)  # the oldest; another thread may have taken it
+            rows = self.store.header.columns.translations([row])[0].tolist()
+            twin = next((ready.subjects[other] for other in rows if other in ready.subjects), None)
+            products = digests(self._products(row)).tolist()
+            twin = twin or Subject.of(self.store.profiles(rows), self._information, ready.terms)
+            found = ready.subjects[row] = replace(twin, products=products)
+        return found
+
+    def _record(self, row: int) -> IssueRecord:
+        found = self._parsed.get(row)
+        if found is None:
+            if len(self._parsed) >= _MAX_KEPT:
+                self._parsed.clear()
+            found = self._parsed[row] = self.store.records([row])[0]
         return found
 
     def _printed_by(self, row: int) -> Printed:
@@ -228,7 +251,7 @@ class Searcher:
         if found is None:
             if len(self._printed) >= _MAX_KEPT:
                 self._printed.clear()
-            record = self.store.records([row])[0]
+            record = self._record(row)
             terms = [self.store.header.vocabulary.tokenise(mask(line)) for line in record.errors]
             found = self._printed[row] = Printed(
                 record.issue, terms, codes("\n".join(record.errors)), record.conditions, record.branches
