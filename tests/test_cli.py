@@ -312,7 +312,11 @@ def test_parse(kb_: Kb, site: Path) -> None:
 def test_parse_explain(kb_: Kb, site: Path) -> None:
     path = site / "articles" / "en" / "ms-swift-ovis2-grpo.md"
     both = json.loads(kb_("parse", str(path), "--explain", "--json").out)
-    assert list(both) == ["draft", "records", "remarks"]
+    assert list(both) == ["draft", "records", "remarks", "passages"]
+    page = b"# Notes\n\n## RuntimeError: no disk\n\nThe disk is full.\n\nDelete old logs.\n"
+    told = json.loads(kb_("parse", "-", "--explain", "--json", stdin=page).out)["passages"]
+    assert {no for one in told for no in range(one["first"], one["last"] + 1)} == set(range(1, 8))
+    assert "because:" in kb_("parse", "-", "--explain", stdin=page).out
     shown = kb_("parse", str(path), "--explain").out
     assert ("What is in no record:" in shown) == bool(both["remarks"])
     assert ("Everything is in a record." in shown) == (not both["remarks"])
@@ -320,6 +324,13 @@ def test_parse_explain(kb_: Kb, site: Path) -> None:
     assert nothing.code == 0
     assert "no issue was found" in nothing.out
     assert "Everything is in a record" not in nothing.out
+
+
+def test_every_question(kb_: Kb) -> None:
+    page = b"# FAQ\n\n## Which formats are supported?\n\nParquet and CSV.\n\n## Which licence does it have?\n\nApache 2.0.\n"
+    assert json.loads(kb_("parse", "-", "--json", stdin=page).out) == []
+    more = json.loads(kb_("parse", "-", "--json", "--every-question", stdin=page).out)
+    assert [record["title"] for record in more] == ["Which formats are supported?", "Which licence does it have?"]
 
 
 def test_check_of_good_articles_and_index(kb_: Kb, site: Path) -> None:

@@ -282,7 +282,8 @@ def code() -> str:
     parsers. An index by another program is not reused but built from nothing."""
     root = Path(kb.__file__).parent
     rooms = [file for room in READS_ARTICLES for file in sorted((root / room).glob("*.py"))]
-    files = [root / "arrays.py", root / "records.py", *rooms]
+    data = [root / "scraped" / name for name in ("words.json", "tagger.safetensors")]
+    files = [root / "arrays.py", root / "records.py", *rooms, *data]
     digest = hashlib.sha256(repr([(name, version(name)) for name in ("jieba", "markdown-it-py", "pyyaml")]).encode())
     for file in files:
         digest.update(file.read_bytes() if file.exists() else kb.__version__.encode())
