@@ -124,9 +124,9 @@ def _see(block: Block, after: Block | None, *, marked: bool) -> _Seen:
             says = "a"
         elif block.opens and _Q.match(text):
             says = "q"
-        elif is_error_line(text[:300]):
+        elif (lone or rank < 9) and is_error_line(text[:300]):
             says = "error"
-        elif len(text) < 200 and is_command(text):
+        elif lone and len(text) < 200 and is_command(text):
             says = "command"
     return _Seen(kind, role, says, rank)
 

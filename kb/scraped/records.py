@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from kb.articles.fields import IssueFields, Part
 from kb.articles.lines import Line
 from kb.scraped.blocks import Block
-from kb.scraped.labels import read_label, split_ordinal
+from kb.scraped.labels import read_label, role_of, split_ordinal
 from kb.scraped.pairing import pair
 
 __all__ = ["Issue", "find_issues", "title_of"]
@@ -44,6 +44,8 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     for n, tag in enumerate(tags):
         if tag == "other" and found and not asked and not found[-1].has_remedy and blocks[n].kind != "heading":
             tag = "symptom"  # what stands between a title and its remedy tells what happened
+        if tag == "title" and found and role_of(blocks[n].text):
+            continue  # a label by its words
         if tag == "title" or (tag == "question" and every_question):
             found.append(Issue(n))
             asked = tag == "question"

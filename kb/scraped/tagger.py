@@ -27,8 +27,9 @@ __all__ = ["EARS", "ROWS", "STATES", "Tagger", "encoded", "hashed", "heard", "op
 _TAGS = ("title", "symptom", "cause", "fix", "question", "answer", "other", "boilerplate")
 STATES = (*_TAGS, "label:symptom", "label:cause", "label:fix", "label:other")
 """the tags; a label by what it announces, so that the chain can carry that over it"""
-ROWS = 1 << 15
+ROWS = 1 << 14
 _MODEL = Path(__file__).parent / "tagger.safetensors"
+_DOUBT = 0.5  # what is unsure belongs to the problem rather than to nothing
 _CHARS = 160  # of a block whose meaning is looked at
 
 
@@ -66,6 +67,7 @@ class Tagger:
             return [], []
         view = look(blocks)
         scores = self.scores(view, encoded(blocks))
+        scores[:, STATES.index("other")] -= _DOUBT
         tags = [tag_of(state) for state in self.best(scores[:, :-1], view.step)]
         return tags, (scores[:, -1] > 0).tolist()
 

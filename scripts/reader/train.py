@@ -33,7 +33,7 @@ from kb.scraped import parse  # noqa: E402
 from kb.scraped.blocks import Block  # noqa: E402
 from kb.scraped.features import View, look  # noqa: E402
 from kb.scraped.project import FEATURES as PROJECT_FEATURES  # noqa: E402
-from kb.scraped.project import BUCKETS, bucket, candidates, name_key  # noqa: E402
+from kb.scraped.project import BUCKETS, bucket, candidates, name_key, words_of  # noqa: E402
 from kb.scraped.reader import texts_of  # noqa: E402
 from kb.scraped.tagger import EARS, ROWS, STATES, encoded, hashed, heard  # noqa: E402
 
@@ -241,14 +241,16 @@ def fit(samples: Sequence[Sample], *, epochs: int, drop: float, rate: float = 3e
 
 
 def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 300) -> dict[str, Array]:
-    """`project`: the weights by which the names of a page are ranked, the last one for how ordinary a name is;
-    `ordinary`: on how many pages a name stands that are about something else. A page that states no name has none that
-    ranks above 0.
+    """`project`: the weights by which the names of a page are ranked; `ordinary`: on how many pages a name stands that
+    are about something else. A page that states no name has none that ranks above 0.
 
     Some pages get a path or a tag that names their project, as files on a disk often do.
     """
     rng = random.Random(seed)
     ordinary = np.zeros(BUCKETS, np.float32)
+    for page in pages:
+        about = {bucket(name) for name in page.projects}
+        ordinary[list({bucket(word) for word in words_of(page.text)} - about)] += 1
     found: list[tuple[Array, Array, Array]] = []
     for page in pages:
         _, blocks, tags, _ = tagged_blocks(page)
@@ -256,19 +258,18 @@ def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 300) -> di
         slug = re.sub(r"[^a-z0-9]+", "-", (page.projects or [""])[0].casefold()).strip("-")
         named = f"{slug}-{rng.choice(('faq', 'notes', 'errors', 'guide'))}.md"
         path = rng.choice((named, f"{slug}/faq.md", "page.md", "page.md", "page.md"))
-        front = read_front_matter(page.text.splitlines())
         filed = [name for name in page.projects[:1] if rng.random() < 0.3]
-        names, rows = candidates(title, texts_of(blocks, tags), [*front.all("tags", "categories"), *filed], path)
+        tagged = [*read_front_matter(page.text.splitlines()).all("tags", "categories"), *filed]
+        names, rows = candidates(title, texts_of(blocks, tags), tagged, path, ordinary)
         right = np.array([name_key(name) in map(name_key, page.projects) for name in names], bool)
         buckets = np.array([bucket(name) for name in names], int)
-        ordinary[np.unique(buckets[~right])] += 1
         if names and right.any() == bool(page.projects):
             found.append((rows, right, buckets))
     inputs = []
-    for rows, right, buckets in found:  # a page does not count for itself
-        elsewhere = ordinary[buckets] - np.isin(buckets, buckets[~right])
-        inputs.append((torch.from_numpy(np.c_[rows, np.log1p(elsewhere)].astype(np.float32)), torch.tensor([*right, not right.any()])))
-    weights = torch.zeros(len(PROJECT_FEATURES) + 1, requires_grad=True)
+    for rows, right, buckets in found:
+        rows[:, -1] = np.log1p(np.maximum(ordinary[buckets] - ~np.isin(buckets, buckets[right]), 0))  # a page does not count for itself
+        inputs.append((torch.from_numpy(rows), torch.tensor([*right, not right.any()])))
+    weights = torch.zeros(len(PROJECT_FEATURES), requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=steps)
 
     def loss() -> torch.Tensor:
