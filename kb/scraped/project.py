@@ -11,6 +11,7 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -24,7 +25,7 @@ __all__ = ["BUCKETS", "FEATURES", "bucket", "candidates", "guess_project", "name
 
 _WORD = r"[A-Za-z][A-Za-z0-9_+]*(?:[.\-][A-Za-z0-9_+]+)*"
 _NAMES = re.compile(
-    rf"(?<![\w/.@$-]){_WORD}(?: (?:[A-Z][A-Za-z0-9_+.\-]*\w|\d{{1,2}}(?![\w.]))){{0,2}}(?![\w/@(=]|\.\w)", re.ASCII
+    rf"(?<![\w/.@$-])(?:(?=[A-Z]){_WORD}(?: (?:[A-Z][A-Za-z0-9_+.\-]*\w|\d{{1,2}}(?![\w.]))){{0,2}}|{_WORD})(?![\w/@(=]|\.\w)", re.ASCII
 )
 _PLACE = re.compile(
     r"(?:github\.com/|gitee\.com/|(?:^|[\s·]))[\w.-]{2,40}/([A-Za-z][\w.-]{1,60}?)"
@@ -40,7 +41,7 @@ FEATURES = (
     "bias", "in title", "opens title", "ends title", "title: after in/with/在", "title: X项目", "tag", "file", "folder",
     "place", "known", "first lines", "once", "often", "two words", "rare", "lower", "long", "ordinary",
 )  # fmt: skip
-BUCKETS = 1 << 13
+BUCKETS = 1 << 16
 _NO_MARKS = str.maketrans("", "", " _-.\t\n")
 _MOST = 40
 
@@ -72,8 +73,8 @@ def candidates(
     for text, worth in ((title, 3), (whole, 1)):
         for found in _NAMES.findall(text):
             words = found.split(" ")
-            for count in range(1, len(words) + 1 if words[0][0].isupper() else 2):
-                name = " ".join(words[:count])
+            for first, stop in combinations(range(len(words) + 1), 2):
+                name = " ".join(words[first:stop])
                 written.setdefault(name_key(name), Counter())[name] += worth
     for name in (*tags, *places):
         if name.isascii() and name_key(name):
@@ -102,8 +103,8 @@ def bucket(name: str) -> int:
 
 
 def words_of(text: str) -> set[str]:
-    """The words that could be names, or the first of one."""
-    return {found.split(" ")[0] for found in _NAMES.findall(text)}
+    """The words that could be names, or part of one."""
+    return {word for found in _NAMES.findall(text) for word in found.split(" ")}
 
 
 def name_key(name: str) -> str:
