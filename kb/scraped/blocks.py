@@ -8,7 +8,7 @@ split. Every character of the page except blank lines and table rules is in exac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,10 +62,16 @@ _HARD_BREAK = re.compile(r"(?: {2}|\\)$")
 _SENTENCE = re.compile(
     r"(?<=[。！？])[”’」』）)*]{0,3}\s*|(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)(?<!\d\.)[\"'”’)*]{0,3}\s+(?=[\W_]{0,3}[A-Z0-9`\"'“])"
 )
-_SHIELDED = re.compile(r"`[^`\n]{1,300}`|\([^()\n]{1,300}\)|（[^（）\n]{1,300}）|\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|https?://\S{1,300}")
-_BOLD_LEAD = re.compile(r"(\*\*|__)(?![\s*_])(.{2,200}?)(?<=\S)\1(?:\s?[:：.。—–-]\s?|(?<=[:：.。?？!！]\1)\s?|\s*$)\s*")
+_SHIELDED = re.compile(
+    r"`[^`\n]{1,300}`|\([^()\n]{1,300}\)|（[^（）\n]{1,300}）|\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|https?://\S{1,300}"
+)
+_BOLD_LEAD = re.compile(
+    r"(\*\*|__)(?![\s*_])(.{2,200}?)(?<=\S)\1(?:\s?[:：.。—–-]\s?|(?<=[:：.。?？!！]\1)\s?|\s*$)\s*"
+)
 _CODE_LEAD = re.compile(r"(`{1,2})[^`\n]{3,200}\1\s?(?:[:：]|\s[—–-])\s*(?=\S)")
-_MARKS = re.compile(r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|\[(?=[^\]\n]{1,300}\]\()|(?<=\])\([^)\s]{1,500}\)|(?<!\[)\](?=\()")
+_MARKS = re.compile(
+    r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|\[(?=[^\]\n]{1,300}\]\()|(?<=\])\([^)\s]{1,500}\)|(?<!\[)\](?=\()"
+)
 _WIDE = re.compile(r"[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]")
 
 
@@ -98,7 +104,9 @@ def blocks_of(lines: Sequence[Line]) -> list[Block]:
             n = stop
         else:
             stop = n + 1
-            while stop < len(lines) and lines[stop].kind == "text" and _shows(lines[stop]) and not _is_table(lines, stop):
+            while (
+                stop < len(lines) and lines[stop].kind == "text" and _shows(lines[stop]) and not _is_table(lines, stop)
+            ):
                 stop += 1
             blocks += _paragraphs(lines, n, stop, indents)
             n = stop
@@ -216,7 +224,7 @@ def _width(text: str) -> int:
 def _paragraph(lines: Sequence[Line], first: int, stop: int, indents: list[int]) -> Iterator[Block]:
     """The sentences of one paragraph or list item; a bold or quoted-code beginning counts as one."""
     start, quoted = _content(lines[first].text)
-    item = _ITEM.match(lines[first].text[_QUOTE.match(lines[first].text).end() if quoted else 0 :])  # type: ignore[union-attr]
+    item = _ITEM.match(_QUOTE.sub("", lines[first].text, count=1) if quoted else lines[first].text)
     marker = ""
     indent = len(lines[first].text) - len(lines[first].text.lstrip())
     if item:
@@ -240,9 +248,11 @@ def _paragraph(lines: Sequence[Line], first: int, stop: int, indents: list[int])
         )  # fmt: skip
 
 
-def _join(lines: Sequence[Line], first: int, stop: int, start: int):  # type: ignore[no-untyped-def]
+def _join(lines: Sequence[Line], first: int, stop: int, start: int) -> tuple[str, Callable[[int], tuple[int, int]]]:
     """The text of wrapped lines in one, and a function from an offset in it to (line, column)."""
-    pieces, offsets, at = [], [], 0
+    pieces: list[str] = []
+    offsets: list[tuple[int, int, int]] = []
+    at = 0
     for n in range(first, stop):
         begin = start if n == first else _content(lines[n].text)[0]
         piece = lines[n].text[begin:].rstrip()

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kb.arrays import Array
 from kb.articles.lines import Line
-from kb.scraped.features import look
+from kb.scraped.features import View, look
 from kb.scraped.reader import Reading
 from kb.scraped.tagger import EARS, STATES, Tagger, encoded, hashed, heard, open_tagger, tag_of
 
@@ -69,7 +70,9 @@ def _told(reading: Reading, tagger: Tagger) -> Iterator[Passage]:
         )  # fmt: skip
 
 
-def _reasons(tagger, before, view, meaning, n, state, rival) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _reasons(
+    tagger: Tagger, before: Array, view: View, meaning: Array, n: int, state: int, rival: int
+) -> Iterator[str]:
     """The parts of a block without which the margin of `state` over `rival` would shrink most."""
     a = tagger.arrays
     names = list(dict.fromkeys(view.names[n]))

@@ -1,8 +1,8 @@
 """Blocks of a page -> what can be seen of each by itself, and which block stands above which.
 
-A feature is a short string such as `H role=cause` or `w=because`; a capital stands for the kind of the block: H heading,
-B bold beginning or bold line, S short line that could be a heading, I list item, T sentence, C code, D cell, R rule.
-Nothing here decides; `tagger` weighs the features and lets the blocks hear each other.
+A feature is a short string such as `H role=cause` or `w=because`; a capital stands for the kind of the block: H
+heading, B bold beginning or bold line, S short line that could be a heading, I list item, T sentence, C code, D cell,
+R rule. Nothing here decides; `tagger` weighs the features and lets the blocks hear each other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _NUMBERED = re.compile(
     r"\W{0,3}(?:\d{1,2}(?:\.\d{1,2}){0,3}[.、)）\s:：]|[一二三四五六七八九十]{1,3}[、.]|[（(]\d{1,2}[)）]|第[一二三四五六七八九十\d]{1,3})"
 )
 _SIGNS = (
-    ("link", re.compile(r"\]\(|https?://")), ("span", re.compile(r"`[^`\n]+`")), ("asks", _ASKS), ("numbered", _NUMBERED),
+    ("link", re.compile(r"\]\(|https?://")), ("span", re.compile(r"`[^`\n]+`")), ("asks", _ASKS),
+    ("numbered", _NUMBERED),
     ("date", re.compile(r"20\d\d[-/年.]\s?\d{1,2}")), ("lower", re.compile(r"[a-z]")),
     ("note", re.compile(r"!!!|:::|\[!")), ("macro", re.compile(r"\{[{%]|import |export |@")),
 )  # fmt: skip
@@ -79,13 +80,15 @@ def look(blocks: Sequence[Block]) -> View:
         under = next((one.role for _, one in reversed(stack) if one.role), "")
         since = seen.role or ("" if seen.rank < 9 else since)
         if block.kind == "cell":
-            columns = columns[: block.column] + [seen.role] if block.row == 0 else columns
+            columns = [*columns[: block.column], seen.role] if block.row == 0 else columns
             under = columns[block.column] if block.row > 0 and block.column < len(columns) else under
         found = _features(block, seen)
         found += [f"under={under}", f"since={since}", f"rank={len(stack)}", f"at={min(n, 3)}"]
         found.append(f"after={min(n - stack[-1][0], 6)}" if stack else "after=none")
         words = _words(block)
-        names.append([*(f"{seen.kind} {name}" for name in found), f"role={seen.role}", *(f"w={word}" for word in words)])
+        names.append(
+            [*(f"{seen.kind} {name}" for name in found), f"role={seen.role}", *(f"w={word}" for word in words)]
+        )
         if seen.rank < 9:
             family[n] = families.setdefault((int(head[n]), seen.rank), len(families))
             stack.append((n, seen))

@@ -28,7 +28,9 @@ _TAG = re.compile(
 _BREAK = re.compile(r"<br\s{0,3}/?>|</li>(?=\s{0,9}\S)|(?<=\S)(?=<li[\s>])|</p>(?=\s{0,9}\S)", re.IGNORECASE)
 _IMAGE = re.compile(r"<img\s[^<>\n]{0,500}>|!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)", re.IGNORECASE)
 _HEADING = re.compile(r"^\s{0,20}<(h[1-6]|summary|dt)(?:\s[^<>\n]{0,300})?>(.{1,300}?)</\1>", re.IGNORECASE)
-_TITLED = re.compile(r"^\s{0,20}<(?:Accordion|Tab|TabItem|Step|Collapse|Expandable|Card)\s[^<>\n]{0,200}?(?:title|label|header)=[\"']([^\"'\n]{3,200})[\"'][^<>\n]{0,200}>\s{0,9}$")
+_TITLED = re.compile(
+    r"^\s{0,20}<(?:Accordion|Tab|TabItem|Step|Collapse|Expandable|Card)\s[^<>\n]{0,200}?(?:title|label|header)=[\"']([^\"'\n]{3,200})[\"'][^<>\n]{0,200}>\s{0,9}$"
+)
 _PRE = re.compile(r"<(/?)pre(?:\s[^<>\n]{0,300})?>", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.{0,2000}?-->")
 _WIKI = re.compile(r"^(={2,5})\s?([^=\n].{0,198}?)\s?\1\s{0,4}$")

@@ -25,7 +25,9 @@ __all__ = ["BUCKETS", "FEATURES", "bucket", "candidates", "guess_project", "name
 
 _WORD = r"[A-Za-z][A-Za-z0-9_+]*(?:[.\-][A-Za-z0-9_+]+)*"
 _NAMES = re.compile(
-    rf"(?<![\w/.@$-])(?:(?=[A-Z]){_WORD}(?: (?:[A-Z][A-Za-z0-9_+.\-]*\w|\d{{1,2}}(?![\w.]))){{0,2}}|{_WORD})(?![\w/@(=]|\.\w)", re.ASCII
+    rf"(?<![\w/.@$-])(?:(?=[A-Z]){_WORD}(?: (?:[A-Z][A-Za-z0-9_+.\-]*\w|\d{{1,2}}(?![\w.]))){{0,2}}|{_WORD})"
+    r"(?![\w/@(=]|\.\w)",
+    re.ASCII,
 )
 _PLACE = re.compile(
     r"(?:github\.com/|gitee\.com/|(?:^|[\s·]))[\w.-]{2,40}/([A-Za-z][\w.-]{1,60}?)"

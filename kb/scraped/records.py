@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from kb.articles.fields import IssueFields, Part
 from kb.articles.lines import Line
@@ -19,9 +20,12 @@ __all__ = ["Issue", "find_issues", "title_of"]
 
 _FIELDS = ("symptom", "cause", "fix")
 _QUESTION = re.compile(
-    r"^\W{0,4}(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|问|问题)\s?[#＃]?\d{0,3}\s?[:：.、)])\s{0,3}", re.IGNORECASE
+    r"^\W{0,4}(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|问|问题)\s?[#＃]?\d{0,3}\s?[:：.、)])\s{0,3}",
+    re.IGNORECASE,
 )
-_ANSWER = re.compile(r"^\W{0,4}(?:【(?:答|回答|解答|答案|A)】|(?:A|Answer|答|回答|解答)\s?\d{0,3}\s?[:：])\s{0,3}", re.IGNORECASE)
+_ANSWER = re.compile(
+    r"^\W{0,4}(?:【(?:答|回答|解答|答案|A)】|(?:A|Answer|答|回答|解答)\s?\d{0,3}\s?[:：])\s{0,3}", re.IGNORECASE
+)
 
 
 @dataclass(slots=True)
@@ -64,7 +68,7 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
 
 def _share_answers(found: list[Issue]) -> None:
     """Two titles in a row, of which only the second has text: both are titles of one issue."""
-    for issue, after in zip(found, found[1:], strict=False):
+    for issue, after in pairwise(found):
         if not any(issue.fields.values()) and after.title == issue.title + 1:
             issue.fields = {name: list(numbers) for name, numbers in after.fields.items()}
             issue.fields["symptom"] = [after.title, *issue.fields["symptom"]]
@@ -85,7 +89,7 @@ def _deal(found: Sequence[Issue], blocks: Sequence[Block]) -> None:
         if len(group) < 2 or len(heads) != len(group):
             continue
         cuts = [*heads, numbers[-1] + 1]
-        remedies = [[n for n in numbers if a <= n < b] for a, b in zip(cuts, cuts[1:], strict=False)]
+        remedies = [[n for n in numbers if a <= n < b] for a, b in pairwise(cuts)]
         told = [" ".join(blocks[n].text for n in (issue.title, *issue.fields["symptom"])) for issue in group]
         owners = pair(told, [" ".join(blocks[n].text for n in remedy) for remedy in remedies])
         causes = set(last.fields["cause"])

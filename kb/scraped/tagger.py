@@ -82,7 +82,7 @@ class Tagger:
         rows = [hashed(names) for names in view.names]
         bounds = np.cumsum([0, *map(len, rows)])[:-1]
         own = np.add.reduceat(a["table"][np.concatenate(rows)].astype(np.float32), bounds) + meaning @ a["meaning"]
-        return own + a["bias"] + sum(near @ a[name] for name, near in heard(own, view))
+        return np.asarray(own + a["bias"] + sum(near @ a[name] for name, near in heard(own, view)))
 
     def finish(self, hidden: Array, *, page: Array | None = None) -> Array:
         """(..., n, h) -> (..., n, s + 1). `page`: (h,), the mean over the page where `hidden` is a part of it."""
@@ -119,14 +119,14 @@ class Tagger:
         for t in range(len(scores) - 2, -1, -1):
             behind[t] = np.logaddexp.reduce(a["steps"][steps[t + 1]] + scores[t + 1] + behind[t + 1], axis=1)
         total = ahead + behind
-        return np.exp(total - np.logaddexp.reduce(total, axis=1, keepdims=True))
+        return np.asarray(np.exp(total - np.logaddexp.reduce(total, axis=1, keepdims=True)))
 
 
 EARS = ("head", "beside", "below", "first")
 
 
 def heard(own: Array, view: View) -> Iterator[tuple[str, Array]]:
-    """(n, h) each: the head of a block, the mean of the heads beside it, the mean of what is below it, the first head."""
+    """(n, h) each: the head of a block, the mean of the heads beside it and of what is below it, the first head."""
     n = len(own)
     padded = np.concatenate([own, np.zeros_like(own[:1])])
     yield "head", padded[view.head]
@@ -146,11 +146,11 @@ def _mean(own: Array, groups: Array, asked: Array, *, but_own: bool = False) -> 
     if but_own:
         inside = (groups >= 0)[:, None]
         total, count = total - own * inside, count - inside
-    return total / np.maximum(count, 1)
+    return np.asarray(total / np.maximum(count, 1))
 
 
 def _convolved(hidden: Array, kernel: Array) -> Array:
     """(..., n, h): each row and its two neighbours on either side, through a (5, h, h) kernel."""
     width, n = len(kernel) // 2, hidden.shape[-2]
     padded = np.pad(hidden, (*[(0, 0)] * (hidden.ndim - 2), (width, width), (0, 0)))
-    return np.sum([padded[..., k : k + n, :] @ kernel[k] for k in range(len(kernel))], axis=0)
+    return np.asarray(sum(padded[..., k : k + n, :] @ kernel[k] for k in range(len(kernel))))

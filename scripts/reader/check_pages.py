@@ -1,7 +1,7 @@
 """Says what is wrong with tagged pages (see GUIDE.md).
 
-    python scripts/reader/check_pages.py            # all of scripts/reader/pages
-    python scripts/reader/check_pages.py -q FILE…   # quiet about good ones
+python scripts/reader/check_pages.py            # all of scripts/reader/pages
+python scripts/reader/check_pages.py -q FILE…   # quiet about good ones
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from pages import TAGS, Page, read_tagged, tagged_blocks  # noqa: E402
+from pages import TAGS, Page, read_tagged, tagged_blocks
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -35,15 +35,15 @@ def faults(page: Page) -> Iterator[str]:
         return f"line {sum(start <= offset for start in starts[: len(lines)])}"
 
     ends = [at for at, _, _ in page.marks[1:]] + [len(page.text)]
-    has_title = has_remedy = True
-    for (at, tag, record), end in zip(page.marks, ends, strict=True):
+    has_remedy = True
+    for (at, tag, _), end in zip(page.marks, ends, strict=True):
         text = page.text[at:end].strip()
         if not text:
             yield f"{where(at)}: nothing is tagged {tag}"
         if tag == "title":
             if not has_remedy:
                 yield f"{where(at)}: the problem before this one has neither cause nor fix nor symptom"
-            has_title, has_remedy = True, False
+            has_remedy = False
             if len([line for line in text.splitlines() if line.strip()]) > 3:
                 yield f"{where(at)}: a title of more than three lines: is the next tag missing?"
         if tag in ("symptom", "cause", "fix"):
@@ -57,7 +57,6 @@ def faults(page: Page) -> Iterator[str]:
             yield f"{where(at)}: the error {error[:60]!r} is not on the page"
     if sum(tag == "title" for _, tag, _ in page.marks) == 0 and page.errors:
         yield "errors, but no problem"
-    assert has_title
     try:
         tagged_blocks(page)
     except Exception as err:  # a page that the reader cannot take is worth a look, whatever it is

@@ -22,12 +22,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from layouts import BODIES, TITLES, draw_page, gather  # noqa: E402
-from pages import Page, tagged_blocks  # noqa: E402
-from train import PAGES, fit, sample_of, shipped_records, tagged_pages  # noqa: E402
+from layouts import BODIES, TITLES, draw_page, gather
+from pages import Page, tagged_blocks
+from train import PAGES, fit, sample_of, shipped_records, tagged_pages
 
-from kb.scraped.records import find_issues  # noqa: E402
-from kb.scraped.tagger import Tagger, open_tagger  # noqa: E402
+from kb.scraped.records import find_issues
+from kb.scraped.tagger import Tagger, open_tagger
 
 FIELDS = ("symptom", "cause", "fix")
 
@@ -57,15 +57,18 @@ class Figures:
             for what, part in (("told", places[0]), ("found", places[1]), ("right", places[0] & places[1])):
                 self.letters[name][what] += sum(len(blocks[n].text) for _, n in part)
         self.errors.update(
-            f"{right} taken for {tag}" for right, tag in zip(gold, tags, strict=True) if right != tag and "label" not in (right, tag)
+            f"{right} taken for {tag}"
+            for right, tag in zip(gold, tags, strict=True)
+            if right != tag and "label" not in (right, tag)
         )
         self.errors.update(blocks=len(blocks))
 
     def row(self) -> str:
         parts = [f"{f1(counts):.3f}" for counts in (self.records, *self.letters.values())]
         right = self.records["right"]
-        shares = (right / max(1, self.records["found"]), right / max(1, self.records["told"]))
-        return f"{self.pages:5} pages {self.records['told']:5} records  P {shares[0]:.2f} R {shares[1]:.2f}  F1 {'  '.join(parts)}"
+        precision, recall = right / max(1, self.records["found"]), right / max(1, self.records["told"])
+        size = f"{self.pages:5} pages {self.records['told']:5} records"
+        return f"{size}  P {precision:.2f} R {recall:.2f}  F1 {'  '.join(parts)}"
 
     def __iadd__(self, other: Figures) -> Figures:
         self.records += other.records

@@ -57,10 +57,7 @@ def from_record(record: IssueRecord, rng: random.Random) -> Entry:
     for tag in ("symptom", "cause", "fix"):
         text = _STEP_MARK.sub("", getattr(record, tag))
         chunks = _chunks(text)
-        if tag == "fix":
-            chunks = chunks[: rng.choice((1, 2, 3, 8))]
-        else:
-            chunks = chunks[: rng.choice((1, 1, 2, 4))]
+        chunks = chunks[: rng.choice((1, 2, 3, 8) if tag == "fix" else (1, 1, 2, 4))]
         if chunks:
             parts.append((tag, "\n\n".join(chunks)))
     return Entry("issue", record.lang, rng.choice(titles).strip(), parts)
@@ -146,10 +143,15 @@ def gather(records: Sequence[IssueRecord], pages: Sequence[Page], rng: random.Ra
 # --- one page -------------------------------------------------------------------------------------------------------
 
 _PAGE_TITLES = {
-    "zh": ("{}常见问题", "{} FAQ", "{} 故障排查", "常见问题", "{}使用中遇到的问题汇总", "{} 踩坑记录", "{}报错汇总及解决办法", "{}问题排查指南", "{} 已知问题",
-           "{} 使用指南", "{} 入门", "{}部署手册"),
-    "en": ("{} FAQ", "Troubleshooting {}", "Frequently asked questions", "Common problems with {}", "{}: known issues",
-           "Troubleshooting", "Common errors and how to solve them", "{} guide", "Getting started with {}", "Using {}"),
+    "zh": (
+        "{}常见问题", "{} FAQ", "{} 故障排查", "常见问题", "{}使用中遇到的问题汇总", "{} 踩坑记录",
+        "{}报错汇总及解决办法",
+        "{}问题排查指南", "{} 已知问题", "{} 使用指南", "{} 入门", "{}部署手册",
+    ),
+    "en": (
+        "{} FAQ", "Troubleshooting {}", "Frequently asked questions", "Common problems with {}", "{}: known issues",
+        "Troubleshooting", "Common errors and how to solve them", "{} guide", "Getting started with {}", "Using {}",
+    ),
 }  # fmt: skip
 
 
@@ -199,9 +201,7 @@ class _Writer:
         self.drop = rng.choice((0.0, 0.3, 0.7))
         self.fix_first = rng.random() < 0.12
         self.wrap = rng.choice((0, 0, 72, 80, 100)) if lang == "en" else 0
-        self.words = {
-            tag: [self._word(tag) for _ in range(2)] for tag in ("symptom", "cause", "fix")
-        }
+        self.words = {tag: [self._word(tag) for _ in range(2)] for tag in ("symptom", "cause", "fix")}
 
     def _word(self, tag: str) -> str:
         rng = self.rng
@@ -278,7 +278,13 @@ class _Writer:
             prose = [re.sub(r"^(?:[-*]|\d{1,2}[.、])\s", "", chunk) for chunk in prose][:3]
             glue = "" if self.lang == "zh" else " "
             if prose:
-                pieces.append(f"⟦{tag}⟧" + glue.join(chunk if chunk[-1:] in ".。!?！？:：" else chunk + ("。" if self.lang == "zh" else ".") for chunk in prose))
+                pieces.append(
+                    f"⟦{tag}⟧"
+                    + glue.join(
+                        chunk if chunk[-1:] in ".。!?！？:：" else chunk + ("。" if self.lang == "zh" else ".")
+                        for chunk in prose
+                    )
+                )
             rest += [f"⟦{tag}⟧{chunk}" for chunk in chunks if _FENCE.match(chunk)][:1]
         head = ("答：" if self.lang == "zh" else "A: ") if answer else ""
         line = ("" if self.lang == "zh" else " ").join(pieces)
@@ -290,14 +296,20 @@ class _Writer:
         if not self.wrap or "`" * 3 in text or "|" in text:
             return text
         return "\n".join(
-            textwrap.fill(line, self.wrap, break_long_words=False, break_on_hyphens=False) if not line.startswith((" ", "-", "#")) else line
+            textwrap.fill(line, self.wrap, break_long_words=False, break_on_hyphens=False)
+            if not line.startswith((" ", "-", "#"))
+            else line
             for line in text.split("\n")
         )
 
     def _part(self, tag: str, text: str, *, answer: bool) -> str:
         form = self.bodies
         if tag == "other" or form == "prose":
-            head = ("答：" if self.lang == "zh" else "A: ") if answer and not text.startswith(("-", "`", "1", "#", "|", ">")) else ""
+            head = (
+                ("答：" if self.lang == "zh" else "A: ")
+                if answer and not text.startswith(("-", "`", "1", "#", "|", ">"))
+                else ""
+            )
             return f"⟦{tag}⟧{head}{self._wrapped(text)}"
         label = self._label(tag)
         colon = "：" if self.lang == "zh" else ":"
@@ -327,9 +339,7 @@ class _Writer:
         """`error | cause | fix`, or without the column in the middle."""
         with_cause = self.rng.random() < 0.7
         columns = ["symptom", *(["cause"] if with_cause else []), "fix"]
-        rows = [
-            "⟦label⟧| " + " | ".join(self._label(tag) for tag in columns) + " |\n|" + "---|" * len(columns)
-        ]
+        rows = ["⟦label⟧| " + " | ".join(self._label(tag) for tag in columns) + " |\n|" + "---|" * len(columns)]
         for entry in entries:
             cells = [f"⟦title⟧| {_cell(entry.title)} "]
             for tag in columns[1:]:

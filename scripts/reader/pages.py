@@ -98,7 +98,9 @@ def tagged_blocks(page: Page) -> tuple[list[Line], list[Block], list[str], list[
         if title and block.first == 0 and first.no == 1:  # the title of the front matter
             begin = next((starts[n] for n, raw in enumerate(raws[:40]) if title in raw), 0)
             end = begin + len(title)
-        middle = [offset for offset in range(begin, max(end, begin + 1)) if not page.text[offset : offset + 1].isspace()]
+        middle = [
+            offset for offset in range(begin, max(end, begin + 1)) if not page.text[offset : offset + 1].isspace()
+        ]
         votes: dict[tuple[str, int | None], int] = {}
         for offset in middle[:: max(1, len(middle) // 24)]:
             key = page.tag_at(offset)

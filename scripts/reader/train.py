@@ -3,7 +3,8 @@
     python scripts/reader/train.py                  # fits, prints figures, writes kb/scraped/tagger.safetensors
     python scripts/reader/train.py --practice DIR   # adds tagged pages that are not in this repository
 
-`evaluate.py` says how well that does on pages of another kind. Needs torch (the extra `transformers`). Two runs on one machine give the same file.
+`evaluate.py` says how well that does on pages of another kind. Needs torch (the extra `transformers`). Two runs on one
+machine give the same file.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from layouts import draw_page, gather  # noqa: E402
-from pages import Page, read_tagged, tagged_blocks  # noqa: E402
+from layouts import draw_page, gather
+from pages import Page, read_tagged, tagged_blocks
 
-from kb.arrays import Array, dump  # noqa: E402
-from kb.articles.frontmatter import read_front_matter  # noqa: E402
-from kb.records import IssueRecord  # noqa: E402
-from kb.scraped import parse  # noqa: E402
-from kb.scraped.blocks import Block  # noqa: E402
-from kb.scraped.features import View, look  # noqa: E402
-from kb.scraped.project import FEATURES as PROJECT_FEATURES  # noqa: E402
-from kb.scraped.project import BUCKETS, bucket, candidates, name_key, words_of  # noqa: E402
-from kb.scraped.reader import texts_of  # noqa: E402
-from kb.scraped.tagger import EARS, ROWS, STATES, encoded, hashed, heard  # noqa: E402
+from kb.arrays import Array, dump
+from kb.articles.frontmatter import read_front_matter
+from kb.records import IssueRecord
+from kb.scraped import parse
+from kb.scraped.blocks import Block
+from kb.scraped.features import View, look
+from kb.scraped.project import BUCKETS, bucket, candidates, name_key, words_of
+from kb.scraped.project import FEATURES as PROJECT_FEATURES
+from kb.scraped.reader import texts_of
+from kb.scraped.tagger import EARS, ROWS, STATES, encoded, hashed, heard
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = Path(__file__).parent / "pages"
@@ -53,7 +54,7 @@ class Sample:
     view: View
     states: list[int]
     messages: list[float]
-    """1 for a block that is a message as a whole, printed by a program; 0 for others; -1 for code, which is not asked"""
+    """1 for a block that is as a whole a message printed by a program, 0 for others, -1 for code, which is not asked"""
     weight: float
 
 
@@ -112,19 +113,19 @@ class Network(nn.Module):
 
     def scores(self, batch: Batch) -> torch.Tensor:
         kept = (torch.rand(len(batch.rows)) > self.drop).float() / (1 - self.drop) if self.training else None
-        own = F.embedding_bag(batch.rows, self.table, batch.starts, mode="sum", per_sample_weights=kept)
-        own = own + F.linear(batch.meaning, self.meaning.weight)
+        own = functional.embedding_bag(batch.rows, self.table, batch.starts, mode="sum", per_sample_weights=kept)
+        own = own + functional.linear(batch.meaning, self.meaning.weight)
         heard = self.meaning.bias
         for name, ear in self.ears.items():
-            heard = heard + ear(F.dropout(batch.heard[name] @ own, self.drop / 2, self.training))
+            heard = heard + ear(functional.dropout(batch.heard[name] @ own, self.drop / 2, self.training))
         shown = batch.mask.unsqueeze(2).float()
         hidden = torch.zeros(*batch.mask.shape, HIDDEN)
-        hidden[batch.mask] = F.dropout(torch.tanh(own + heard), self.drop, self.training)
+        hidden[batch.mask] = functional.dropout(torch.tanh(own + heard), self.drop, self.training)
         mean = hidden.sum(1, keepdim=True) / shown.sum(1, keepdim=True)
         hidden = hidden + torch.tanh(self.page(mean)) * shown
         for conv in self.convs:
             near = torch.relu(conv(hidden.transpose(1, 2)).transpose(1, 2))
-            hidden = hidden + F.dropout(near, self.drop, self.training) * shown
+            hidden = hidden + functional.dropout(near, self.drop, self.training) * shown
         return self.out(hidden)
 
     def loss(self, batch: Batch) -> torch.Tensor:
@@ -142,7 +143,7 @@ class Network(nn.Module):
             gold = gold + torch.where(there, step[pages, before, now] + scores[pages, t, now], torch.zeros(1))
         count = (batch.mask.sum(1) * batch.weight).sum()
         asked = (batch.messages >= 0).float() * batch.weight[:, None]
-        missed = F.binary_cross_entropy_with_logits(printed, batch.messages.clamp(min=0), reduction="none")
+        missed = functional.binary_cross_entropy_with_logits(printed, batch.messages.clamp(min=0), reduction="none")
         return (((torch.logsumexp(total, 1) - gold) * batch.weight).sum() + (missed * asked).sum()) / count
 
     def arrays(self) -> dict[str, Array]:
@@ -267,7 +268,9 @@ def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 300) -> di
             found.append((rows, right, buckets))
     inputs = []
     for rows, right, buckets in found:
-        rows[:, -1] = np.log1p(np.maximum(ordinary[buckets] - ~np.isin(buckets, buckets[right]), 0))  # a page does not count for itself
+        rows[:, -1] = np.log1p(
+            np.maximum(ordinary[buckets] - ~np.isin(buckets, buckets[right]), 0)
+        )  # a page does not count for itself
         inputs.append((torch.from_numpy(rows), torch.tensor([*right, not right.any()])))
     weights = torch.zeros(len(PROJECT_FEATURES), requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=steps)
