@@ -113,7 +113,7 @@ def test_an_issue_without_cause_and_fix(hit: Hit) -> None:
     record = replace(hit.record, cause="", fix="")
     assert cause_line(record) == ""
     assert fix_lines(record) == []
-    assert fix_line(record) == "Fix: (no confirmed fix is known)"
+    assert fix_line(record) == "Fix: (kb found no fix in the article)"
 
 
 def test_an_id_cannot_end_the_command_that_shows_it(hit: Hit) -> None:

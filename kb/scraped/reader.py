@@ -57,7 +57,7 @@ class Reading:
         kept = self.places()
         runs: list[tuple[str, list[int]]] = []
         for n, block in enumerate(self.blocks):
-            if n in kept or (self.tags[n] == "label" and n and n - 1 in kept and role_of(block.text)):
+            if n in kept or (self.tags[n] == "label" and n + 1 in kept and role_of(block.text)):
                 continue
             kind = self._kind(n)
             heads = block.kind == "heading"

@@ -1,7 +1,7 @@
 """How well the reader does on pages of a kind that it was not fitted on.
 
-    python scripts/reader/evaluate.py             # leaves one kind of tagged pages out at a time: about 15 minutes
-    python scripts/reader/evaluate.py --layouts   # leaves one layout of drawn pages out at a time
+    python scripts/reader/evaluate.py             # leaves a fifth of the kinds of tagged pages out at a time
+    python scripts/reader/evaluate.py --layouts   # leaves a fifth of the layouts of drawn pages out at a time
     python scripts/reader/evaluate.py --pages DIR # the shipped weights on other tagged pages (*.tagged.md)
     python scripts/reader/evaluate.py --errors    # also what was taken for what
 
@@ -22,14 +22,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from layouts import BODIES, TITLES, draw_page, gather
+from layouts import TITLES, draw_page, gather
 from pages import Page, tagged_blocks
-from train import PAGES, fit, sample_of, shipped_records, tagged_pages
+from train import DROP, EPOCHS, PAGES, fit, sample_of, shipped_records, tagged_pages
 
 from kb.scraped.records import find_issues
 from kb.scraped.tagger import Tagger, open_tagger
 
 FIELDS = ("symptom", "cause", "fix")
+FOLDS = 5
 
 
 @dataclass
@@ -90,9 +91,19 @@ def measure(pages: Iterable[Page], tagger: Tagger) -> Figures:
     return figures
 
 
-def fitted(pages: Sequence[Page], drawn: Sequence[Page], *, epochs: int) -> Tagger:
+def draw(pages: Sequence[Page], count: int) -> list[Page]:
+    rng = random.Random(1)
+    material = gather(shipped_records(), pages, rng)
+    return [draw_page(material, rng, n) for n in range(count)]
+
+
+def kind_of(page: Page) -> str:
+    return page.name.split("-")[0]
+
+
+def fitted(pages: Sequence[Page], drawn: Sequence[Page]) -> Tagger:
     samples = [sample_of(page) for page in pages] + [sample_of(page, 0.5) for page in drawn]
-    return Tagger(fit([sample for sample in samples if sample], epochs=epochs, drop=0.5).arrays())
+    return Tagger(fit([sample for sample in samples if sample], epochs=EPOCHS, drop=DROP).arrays())
 
 
 def show(name: str, figures: Figures, *, errors: bool) -> None:
@@ -109,33 +120,27 @@ def main() -> int:
     parser.add_argument("--pages", type=Path)
     parser.add_argument("--errors", action="store_true")
     parser.add_argument("--drawn", type=int, default=300)
-    parser.add_argument("--epochs", type=int, default=8)
     args = parser.parse_args()
     print(f"{'left out':16} {'':46} records  symptom  cause  fix")
     if args.pages:
         show(args.pages.name, measure(tagged_pages(args.pages), open_tagger()), errors=args.errors)
         return 0
     pages = tagged_pages(PAGES)
-    rng = random.Random(1)
-    drawn = [draw_page(gather(shipped_records(), pages, rng), rng, n) for n in range(args.drawn)]
+    drawn = draw(pages, args.drawn)
     everything = Figures()
-    if args.layouts:
-        for layout in (*TITLES, *BODIES):
-            inside = [page for page in drawn if layout in page.name.split("-", 1)[1].split("--")]
-            outside = [page for page in drawn if page not in inside]
-            figures = measure(inside, fitted(pages, outside, epochs=args.epochs))
-            show(layout, figures, errors=False)
-            everything += figures
-    else:
-        for kind in sorted({page.name.split("-")[0] for page in pages}):
-            inside = [page for page in pages if page.name.startswith(f"{kind}-")]
-            outside = [page for page in pages if page not in inside]
-            # Drawn pages are made of the tagged ones: those that remain.
-            rng = random.Random(1)
-            material = gather(shipped_records(), outside, rng)
-            others = [draw_page(material, rng, n) for n in range(args.drawn)]
-            figures = measure(inside, fitted(outside, others, epochs=args.epochs))
-            show(kind, figures, errors=False)
+    names = list(TITLES) if args.layouts else sorted({kind_of(page) for page in pages})
+    for fold in range(FOLDS):
+        out = names[fold::FOLDS]
+        if args.layouts:
+            asked = {name: [page for page in drawn if f"-{name}--" in page.name] for name in out}
+            tagger = fitted(pages, [page for page in drawn if not any(f"-{name}--" in page.name for name in out)])
+        else:  # drawn pages are made of the tagged ones: of those that remain
+            asked = {name: [page for page in pages if kind_of(page) == name] for name in out}
+            rest = [page for page in pages if kind_of(page) not in out]
+            tagger = fitted(rest, draw(rest, args.drawn))
+        for name, inside in asked.items():
+            figures = measure(inside, tagger)
+            show(name, figures, errors=False)
             everything += figures
     show("all", everything, errors=args.errors)
     return 0

@@ -42,6 +42,7 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = Path(__file__).parent / "pages"
 OUT = ROOT / "kb" / "scraped" / "tagger.safetensors"
 HIDDEN, LAYERS, WIDTH = 48, 2, 5
+EPOCHS, DROP = 10, 0.5
 
 
 @dataclass
@@ -226,6 +227,7 @@ def heard_from(view: View) -> Iterator[tuple[str, Array]]:
 
 def fit(samples: Sequence[Sample], *, epochs: int, drop: float, rate: float = 3e-3, seed: int = 1) -> Network:
     torch.manual_seed(seed)
+    torch.set_num_threads(1)  # the products are small, and one thread gives the same weights everywhere
     shuffle = random.Random(seed)
     network = Network(samples[0].meaning.shape[1], drop=drop)
     optimiser = torch.optim.AdamW(network.parameters(), lr=rate, weight_decay=1e-4)
@@ -302,8 +304,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--practice", type=Path, action="append", default=[])
     parser.add_argument("--drawn", type=int, default=300, help="pages from the grammar of layouts")
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--drop", type=float, default=0.5)
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args()
     pages = tagged_pages(PAGES)
@@ -312,7 +312,7 @@ def main() -> int:
     drawn = [draw_page(material, rng, number) for number in range(args.drawn)]
     pages += [page for folder in args.practice for page in tagged_pages(folder)]
     samples = [sample_of(page) for page in pages] + [sample_of(page, 0.5) for page in drawn]
-    network = fit([sample for sample in samples if sample], epochs=args.epochs, drop=args.drop)
+    network = fit([sample for sample in samples if sample], epochs=EPOCHS, drop=DROP)
     args.out.write_bytes(dump({**network.arrays(), **fit_project(pages)}))
     print(f"{len(pages)} pages and {len(drawn)} drawn ones: {args.out} ({args.out.stat().st_size:,} bytes)")
     return 0
