@@ -57,7 +57,8 @@ class Reading:
         kept = self.places()
         runs: list[tuple[str, list[int]]] = []
         for n, block in enumerate(self.blocks):
-            if n in kept or (self.tags[n] == "label" and n + 1 in kept and role_of(block.text)):
+            announces = self.tags[n] == "label" and role_of(block.text) and kept.get(n + 1, (0, "title"))[1] != "title"
+            if n in kept or announces:
                 continue
             kind = self._kind(n)
             heads = block.kind == "heading"

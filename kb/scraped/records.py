@@ -45,7 +45,7 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     no failure, too."""
     found: list[Issue] = []
     asked = False
-    for n, tag in enumerate(tags):
+    for n, tag in enumerate(_whole(blocks, tags)):
         if tag == "other" and found and not asked and not found[-1].has_remedy and blocks[n].kind != "heading":
             tag = "symptom"  # what stands between a title and its remedy tells what happened
         if tag == "title" and found and role_of(blocks[n].text):
@@ -64,6 +64,32 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     _share_answers(found)
     _deal(found, blocks)
     return [issue for issue in found if any(issue.fields.values())]
+
+
+def _whole(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
+    """The tags, so that no remedy is torn: a list item that holds a step is a step as a whole; what stands between two
+    steps under one heading is one, too, and so is what a step announces by its colon."""
+    whole = list(tags)
+    starts = [n for n, block in enumerate(blocks) if block.opens]
+    for start, stop in pairwise([*starts, len(blocks)]):
+        if blocks[start].marker and "fix" in whole[start:stop] and not {"title", "question"} & set(whole[start:stop]):
+            whole[start:stop] = ["fix"] * (stop - start)
+    step = -1  # the last step under this heading
+    for n, (block, tag) in enumerate(zip(blocks, whole, strict=True)):
+        if block.kind == "heading" or tag in ("title", "question", "boilerplate"):
+            step = -1
+        elif tag == "fix":
+            if step >= 0 and set(whole[step + 1 : n]) <= {"other", "label"}:
+                whole[step + 1 : n] = ["fix"] * (n - step - 1)
+            step = n
+        elif (
+            step == n - 1 >= 0
+            and tag == "other"
+            and (blocks[step].text.endswith((":", "：")) or (block.marker and blocks[step].marker))
+        ):
+            whole[n] = "fix"
+            step = n
+    return whole
 
 
 def _share_answers(found: list[Issue]) -> None:
@@ -135,12 +161,14 @@ def _runs(numbers: Iterable[int], blocks: Sequence[Block], lines: Sequence[Line]
             runs[-1].append(n)
         else:
             runs.append([n])
-    return [_slice(blocks[run[0]], blocks[run[-1]], lines) for run in runs]
+    return [_slice([blocks[n] for n in run], lines) for run in runs]
 
 
-def _slice(first: Block, last: Block, lines: Sequence[Line]) -> list[Line]:
+def _slice(blocks: Sequence[Block], lines: Sequence[Line]) -> list[Line]:
+    first, last = blocks[0], blocks[-1]
     if first.kind == "cell":
-        return [Line(lines[first.first].no, lines[first.first].text[first.start : last.stop].strip(" |"), "text")]
+        cells = [(lines[block.first], block) for block in blocks]
+        return [Line(line.no, line.text[cell.start : cell.stop].strip(" |"), "text") for line, cell in cells]
     run = list(lines[first.first : last.last + 1])
     cut = run[-1]
     if last.stop < len(cut.text.rstrip()):
