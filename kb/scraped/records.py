@@ -187,4 +187,4 @@ def _without_label(text: str, block: Block) -> str:
     if answer:
         return text[answer.end() :].lstrip("* ")
     label = read_label(text)
-    return label.rest if label and label.rest and label.role and label.role != "topic" else text
+    return label.rest if label and label.rest and label.role.split("+")[0] in _FIELDS else text
