@@ -191,7 +191,7 @@ class Screen:
         for one in passages:
             where = f"{one.first}-{one.last}" if one.last > one.first else f"{one.first}"
             if not one.tag:
-                self._line(f"{where:>9}  (blank or marks)", "dim")
+                self._line(f"{where:>9}  (no text: blank, front matter, comment or marks)", "dim")
                 continue
             self._line(f"{where:>9}  {one.tag:<11} {percent(one.chance):>4}  {one.goes:<10}  {one.text[:100]}")
             if one.because:

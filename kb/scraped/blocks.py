@@ -8,6 +8,7 @@ split. Every character of the page except blank lines and table rules is in exac
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -167,11 +168,12 @@ def _cells(lines: Sequence[Line], first: int, stop: int) -> Iterator[Block]:
         text = lines[n].text
         if _RULE_ROW.fullmatch(text.strip()):
             continue
-        spans = [(start, end) for start, end in _cell_spans(text) if text[start:end].strip()]
-        for column, (start, end) in enumerate(spans):
+        edge = text.lstrip().startswith("|")
+        spans = [(n - edge, *span) for n, span in enumerate(_cell_spans(text)) if text[slice(*span)].strip()]
+        for column, start, end in spans:
             yield Block(
-                "cell", _plain(text[start:end]), n, start, n, end, row=row, column=column, opens=column == 0,
-                ends=column == len(spans) - 1,
+                "cell", _plain(text[start:end]), n, start, n, end, row=row, column=column, opens=start == spans[0][1],
+                ends=end == spans[-1][2],
             )  # fmt: skip
         row += 1
 
@@ -263,7 +265,7 @@ def _join(lines: Sequence[Line], first: int, stop: int, start: int) -> tuple[str
         at += len(piece)
 
     def place(offset: int) -> tuple[int, int]:
-        base, line, begin = next(entry for entry in reversed(offsets) if entry[0] <= offset or entry is offsets[0])
+        base, line, begin = offsets[max(0, bisect_right(offsets, (offset, len(lines), 0)) - 1)]
         return line, begin + max(0, offset - base)
 
     return "".join(pieces), place

@@ -55,7 +55,7 @@ def _told(reading: Reading, tagger: Tagger) -> Iterator[Passage]:
     view, meaning = look(blocks), encoded(blocks)
     scores = tagger.scores(view, meaning)[:, :-1]
     chances = tagger.chances(scores, view.step)
-    before = tagger.begin(view, meaning)
+    seen = _Seen(tagger, view, meaning)
     tags = np.array([tag_of(state) for state in range(len(STATES))])
     for n, (block, tag) in enumerate(zip(blocks, reading.tags, strict=True)):
         mine = tags == tag
@@ -66,32 +66,38 @@ def _told(reading: Reading, tagger: Tagger) -> Iterator[Passage]:
         yield Passage(
             first, last, " ".join(block.text.split()), tag, float(chances[n][mine].sum()),
             f"#{number} {name}" if number else "no record",
-            tuple(_reasons(tagger, before, view, meaning, n, state, rival)),
+            tuple(seen.reasons(n, state, rival)),
         )  # fmt: skip
 
 
-def _reasons(
-    tagger: Tagger, before: Array, view: View, meaning: Array, n: int, state: int, rival: int
-) -> Iterator[str]:
-    """The parts of a block without which the margin of `state` over `rival` would shrink most."""
-    a = tagger.arrays
-    names = list(dict.fromkeys(view.names[n]))
-    own = np.array([np.sum(a["table"][hashed(view.names[k])], axis=0, dtype=np.float32) for k in range(len(before))])
-    own = own + meaning @ a["meaning"]
-    parts = [a["table"][row].astype(np.float32) for row in hashed(names)]
-    parts += [meaning[n] @ a["meaning"], *(near[n] @ a[ear] for ear, near in heard(own, view))]
-    names += ["meaning of the text", *(_EAR[ear] for ear in EARS)]
-    low, high = max(0, n - _AROUND), min(len(before), n + _AROUND + 1)
-    hidden = np.tanh(before)
-    page = hidden.mean(axis=0)
-    windows = np.repeat(hidden[None, low:high], len(parts) + 1, axis=0)
-    windows[1:, n - low] = np.tanh(before[n] - np.array(parts))
-    scores = tagger.finish(windows, page=page)[:, n - low]
-    margins = scores[:, state] - scores[:, rival]
-    effects = margins[0] - margins[1:]
-    for k in np.argsort(-effects)[:_MOST_REASONS]:
-        if effects[k] > 0.05:
-            yield f"{names[k]} {effects[k]:+.1f}"
+class _Seen:
+    """What a page's blocks are made of: each part of a block can be taken away, to see what it decided."""
+
+    def __init__(self, tagger: Tagger, view: View, meaning: Array) -> None:
+        a = tagger.arrays
+        self.tagger, self.view = tagger, view
+        self.meaning = meaning @ a["meaning"]
+        own = np.array([np.sum(a["table"][hashed(names)], axis=0, dtype=np.float32) for names in view.names])
+        self.heard = [near @ a[ear] for ear, near in heard(own + self.meaning, view)]
+        self.before = tagger.begin(view, meaning)
+        self.hidden = np.tanh(self.before)
+        self.page = self.hidden.mean(axis=0)
+
+    def reasons(self, n: int, state: int, rival: int) -> Iterator[str]:
+        """The parts of block `n` without which the margin of `state` over `rival` would shrink most."""
+        names = list(dict.fromkeys(self.view.names[n]))
+        parts = [self.tagger.arrays["table"][row].astype(np.float32) for row in hashed(names)]
+        parts += [self.meaning[n], *(near[n] for near in self.heard)]
+        names += ["meaning of the text", *(_EAR[ear] for ear in EARS)]
+        low, high = max(0, n - _AROUND), min(len(self.hidden), n + _AROUND + 1)
+        windows = np.repeat(self.hidden[None, low:high], len(parts) + 1, axis=0)
+        windows[1:, n - low] = np.tanh(self.before[n] - np.array(parts))
+        scores = self.tagger.finish(windows, page=self.page)[:, n - low]
+        margins = scores[:, state] - scores[:, rival]
+        effects = margins[0] - margins[1:]
+        for k in np.argsort(-effects)[:_MOST_REASONS]:
+            if effects[k] > 0.05:
+                yield f"{names[k]} {effects[k]:+.1f}"
 
 
 def _numbers(lines: Sequence[Line], first: int, last: int) -> tuple[int, int]:

@@ -80,7 +80,9 @@ def look(blocks: Sequence[Block]) -> View:
         under = next((one.role for _, one in reversed(stack) if one.role), "")
         since = seen.role or ("" if seen.rank < 9 else since)
         if block.kind == "cell":
-            columns = [*columns[: block.column], seen.role] if block.row == 0 else columns
+            if block.row == 0:
+                del columns[block.column :]
+                columns.append(seen.role)
             under = columns[block.column] if block.row > 0 and block.column < len(columns) else under
         found = _features(block, seen)
         found += [f"under={under}", f"since={since}", f"rank={len(stack)}", f"at={min(n, 3)}"]

@@ -27,7 +27,10 @@ _TAG = re.compile(
 )
 _BREAK = re.compile(r"<br\s{0,3}/?>|</li>(?=\s{0,9}\S)|(?<=\S)(?=<li[\s>])|</p>(?=\s{0,9}\S)", re.IGNORECASE)
 _IMAGE = re.compile(r"<img\s[^<>\n]{0,500}>|!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)", re.IGNORECASE)
-_HEADING = re.compile(r"^\s{0,20}<(h[1-6]|summary|dt)(?:\s[^<>\n]{0,300})?>(.{1,300}?)</\1>", re.IGNORECASE)
+_HEADING = re.compile(
+    r"^(?:\s{0,20}<(?:div|section|article|header|main|center)(?:\s[^<>\n]{0,200})?>){0,3}\s{0,20}<(h[1-6]|summary|dt)(?:\s[^<>\n]{0,300})?>(.{1,300}?)</\1>",
+    re.IGNORECASE,
+)
 _TITLED = re.compile(
     r"^\s{0,20}<(?:Accordion|Tab|TabItem|Step|Collapse|Expandable|Card)\s[^<>\n]{0,200}?(?:title|label|header)=[\"']([^\"'\n]{3,200})[\"'][^<>\n]{0,200}>\s{0,9}$"
 )
@@ -65,7 +68,7 @@ def _without_comments(lines: Sequence[Line]) -> Iterator[Line]:
             if not closed:
                 yield replace(line, text="", kind="blank")
                 continue
-        text, opened, _ = _COMMENT.sub("", text).partition("<!--")
+        text, opened, _ = (_COMMENT.sub("", text) if "-->" in text else text).partition("<!--")
         inside = bool(opened)
         yield replace(line, text=text, kind=line.kind if text.strip() else "blank")
 

@@ -17,7 +17,7 @@ from kb.records import Remark
 from kb.scraped.blocks import Block, blocks_of
 from kb.scraped.labels import role_of
 from kb.scraped.markup import plain_lines
-from kb.scraped.records import Issue, fields_of, find_issues, title_of
+from kb.scraped.records import Issue, fields_of, find_issues, slice_of_page, title_of
 from kb.scraped.tagger import open_tagger
 
 __all__ = ["Reading", "prepare", "read_page", "texts_of"]
@@ -66,17 +66,18 @@ class Reading:
                 runs[-1][1].append(n)
             else:
                 runs.append((kind, [n]))
-        return [Remark(self.lines[self.blocks[run[0]].first].no, kind, self._text(run)) for kind, run in runs]
+        remarks = [Remark(self.lines[self.blocks[run[0]].first].no, kind, self._text(run)) for kind, run in runs]
+        return [remark for remark in remarks if remark.text]
 
     def _kind(self, n: int) -> str:
         tag = self.tags[n]
-        if tag in ("boilerplate", "question", "answer"):
+        if tag in REMARK_KINDS:
             return tag
         role = role_of(self.blocks[n].text) if self.blocks[n].kind == "heading" else ""
         return role if role in REMARK_KINDS else "not-an-issue"
 
     def _text(self, run: Sequence[int]) -> str:
-        lines = self.lines[self.blocks[run[0]].first : self.blocks[run[-1]].last + 1]
+        lines = slice_of_page(self.blocks[run[0]], self.blocks[run[-1]], self.lines)
         head = lines[0].heading_text if lines[0].kind == "heading" else lines[0].text.strip()
         return slice_of([Line(lines[0].no, head, "text"), *lines[1:]])
 

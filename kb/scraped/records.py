@@ -16,9 +16,11 @@ from kb.scraped.blocks import Block
 from kb.scraped.labels import read_label, role_of, split_ordinal
 from kb.scraped.pairing import pair
 
-__all__ = ["Issue", "find_issues", "title_of"]
+__all__ = ["Issue", "fields_of", "find_issues", "slice_of_page", "title_of"]
 
 _FIELDS = ("symptom", "cause", "fix")
+_LEVEL = re.compile(r"\W{0,3}(?:error|warning|fatal|panic|exception|错误)\b", re.IGNORECASE)
+_NUMBERED = re.compile(r"\W{0,3}(?:问题|故障|错误|Issue|Problem|Error)\s?[一二三四五六七八九十\d]{1,2}", re.IGNORECASE)
 _QUESTION = re.compile(
     r"^\W{0,4}(?:【(?:问|提问|问题|Q)】\s?\d{0,2}|(?:Q|Question|问|问题)\s?[#＃]?\d{0,3}\s?[:：.、)])\s{0,3}",
     re.IGNORECASE,
@@ -47,7 +49,10 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     asked = False
     for n, tag in enumerate(_whole(blocks, tags)):
         if tag == "other" and found and not asked and not found[-1].has_remedy and blocks[n].kind != "heading":
-            tag = "symptom"  # what stands between a title and its remedy tells what happened
+            # what stands between a title and its remedy tells what happened, unless it says that it answers
+            tag = "fix" if _ANSWER.match(blocks[n].text) else "symptom"
+        if blocks[n].kind == "rule":
+            continue
         if tag == "title" and found and role_of(blocks[n].text):
             continue  # a label by its words
         if tag == "title" or (tag == "question" and every_question):
@@ -70,6 +75,12 @@ def _whole(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
     """The tags, so that no remedy is torn: a list item that holds a step is a step as a whole; what stands between two
     steps under one heading is one, too, and so is what a step announces by its colon."""
     whole = list(tags)
+    if "title" not in whole and {"symptom", "cause"} & set(whole) and "fix" in whole:
+        # a page about one problem, whose title was not taken for one
+        heads = [n for n, block in enumerate(blocks) if block.kind == "heading" and whole[n] != "boilerplate"]
+        whole[heads[0] if heads else min(whole.index(tag) for tag in ("symptom", "cause", "fix") if tag in whole)] = (
+            "title"
+        )
     starts = [n for n, block in enumerate(blocks) if block.opens]
     for start, stop in pairwise([*starts, len(blocks)]):
         if blocks[start].marker and "fix" in whole[start:stop] and not {"title", "question"} & set(whole[start:stop]):
@@ -111,6 +122,7 @@ def _deal(found: Sequence[Issue], blocks: Sequence[Block]) -> None:
         start = stop + 1
         numbers = sorted(last.fields["cause"] + last.fields["fix"])
         heads = [n for n in numbers if blocks[n].kind == "heading" or blocks[n].bold]
+        heads = [n for n in numbers if _is_topic(blocks[n])] if len(heads) != len(group) else heads
         heads = heads if len(heads) >= 2 else [n for n in numbers if blocks[n].marker and blocks[n].depth <= 1]
         if len(group) < 2 or len(heads) != len(group):
             continue
@@ -124,6 +136,12 @@ def _deal(found: Sequence[Issue], blocks: Sequence[Block]) -> None:
             issue = group[owner if owner is not None else -1]
             issue.fields["cause"] += [n for n in remedy if n in causes]
             issue.fields["fix"] += [n for n in remedy if n not in causes]
+
+
+def _is_topic(block: Block) -> bool:
+    """It begins with a number of its own: `问题二的解决：…`, `Issue 2: …`."""
+    label = read_label(block.text)
+    return block.opens and (_NUMBERED.match(block.text) is not None or (label is not None and label.role == "topic"))
 
 
 # --- as fields ------------------------------------------------------------------------------------------------------
@@ -147,34 +165,31 @@ def title_of(block: Block) -> str:
     text = " ".join(block.text.split())
     text = text[found.end() :] if (found := _QUESTION.match(text)) else text
     label = read_label(text)
-    if label and label.rest and label.role in ("topic", "symptom"):
+    if label and label.rest and label.role in ("topic", "symptom") and not _LEVEL.match(text):
         text = label.rest
     _, text = split_ordinal(text)
     return text.strip(" *_#:：").strip() or block.text.strip()
 
 
 def _runs(numbers: Iterable[int], blocks: Sequence[Block], lines: Sequence[Line]) -> list[list[Line]]:
-    """The lines of neighbouring blocks, each run as it stands in the page."""
+    """The lines of neighbouring blocks, each run as it stands in the page; every cell of a table by itself."""
     runs: list[list[int]] = []
     for n in numbers:
-        if runs and n == runs[-1][-1] + 1:
+        if runs and n == runs[-1][-1] + 1 and "cell" not in (blocks[n].kind, blocks[n - 1].kind):
             runs[-1].append(n)
         else:
             runs.append([n])
-    return [_slice([blocks[n] for n in run], lines) for run in runs]
+    return [slice_of_page(blocks[run[0]], blocks[run[-1]], lines) for run in runs]
 
 
-def _slice(blocks: Sequence[Block], lines: Sequence[Line]) -> list[Line]:
-    first, last = blocks[0], blocks[-1]
-    if first.kind == "cell":
-        cells = [(lines[block.first], block) for block in blocks]
-        return [Line(line.no, line.text[cell.start : cell.stop].strip(" |"), "text") for line, cell in cells]
+def slice_of_page(first: Block, last: Block, lines: Sequence[Line]) -> list[Line]:
+    """The lines from one block to another, cut at both ends; without the label that opens them."""
     run = list(lines[first.first : last.last + 1])
     cut = run[-1]
     if last.stop < len(cut.text.rstrip()):
         run[-1] = Line(cut.no, cut.text[: last.stop].rstrip(), cut.kind, cut.level, cut.block)
     head = run[0]
-    text = head.text[first.start :].lstrip() if first.start else _without_label(head.text, first)
+    text = run[0].text[first.start :].lstrip(" |") if first.start else _without_label(run[0].text, first)
     run[0] = Line(head.no, text, head.kind, head.level, head.block)
     return run
 

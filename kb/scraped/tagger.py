@@ -30,6 +30,7 @@ STATES = (*_TAGS, "label:symptom", "label:cause", "label:fix", "label:other")
 ROWS = 1 << 14
 _MODEL = Path(__file__).parent / "tagger.safetensors"
 _DOUBT = 0.5  # what is unsure belongs to the problem rather than to nothing
+_MOST_BLOCKS = 2000
 _CHARS = 160  # of a block whose meaning is looked at
 
 
@@ -63,6 +64,12 @@ class Tagger:
 
     def tag(self, blocks: Sequence[Block]) -> tuple[list[str], list[bool]]:
         """The tag of each block, and whether it is as a whole a message that a program printed."""
+        if len(blocks) > _MOST_BLOCKS:  # as pages of their own, so that memory has a bound
+            tags, printed = self.tag(blocks[:_MOST_BLOCKS])
+            for start in range(_MOST_BLOCKS, len(blocks), _MOST_BLOCKS):
+                more = self.tag(blocks[start : start + _MOST_BLOCKS])
+                tags, printed = tags + more[0], printed + more[1]
+            return tags, printed
         if not blocks:
             return [], []
         view = look(blocks)

@@ -26,7 +26,7 @@ from layouts import TITLES, draw_page, gather
 from pages import Page, tagged_blocks
 from train import DROP, EPOCHS, PAGES, fit, sample_of, shipped_records, tagged_pages
 
-from kb.scraped.records import find_issues
+from kb.scraped.records import Issue, find_issues
 from kb.scraped.tagger import Tagger, open_tagger
 
 FIELDS = ("symptom", "cause", "fix")
@@ -45,12 +45,12 @@ class Figures:
     pages: int = 0
 
     def add(self, page: Page, tagger: Tagger) -> None:
-        _, blocks, gold, _ = tagged_blocks(page)
+        _, blocks, gold, numbers = tagged_blocks(page)
         if not blocks:
             return
         self.pages += 1
         tags, _ = tagger.tag(blocks)
-        told, found = find_issues(blocks, gold), find_issues(blocks, tags)
+        told, found = stated(gold, numbers), find_issues(blocks, tags)
         titles = [{issue.title for issue in issues} for issues in (told, found)]
         self.records.update(right=len(titles[0] & titles[1]), told=len(titles[0]), found=len(titles[1]))
         for name in FIELDS:
@@ -78,6 +78,18 @@ class Figures:
         for name in FIELDS:
             self.letters[name] += other.letters[name]
         return self
+
+
+def stated(tags: Sequence[str], numbers: Sequence[int | None]) -> list[Issue]:
+    """The issues as the page's marks say: `⟦fix #2⟧` belongs to the second title, others to the last one."""
+    titles = [n for n, tag in enumerate(tags) if tag == "title"]
+    issues = {n: Issue(n) for n in titles}
+    for n, (tag, number) in enumerate(zip(tags, numbers, strict=True)):
+        before = [title for title in titles if title < n]
+        if tag in FIELDS and (number or before):
+            owner = titles[number - 1] if number and number <= len(titles) else before[-1] if before else titles[0]
+            issues[owner].fields[tag].append(n)
+    return list(issues.values())
 
 
 def f1(counts: Counter[str]) -> float:

@@ -213,7 +213,7 @@ class _Writer:
     def _label(self, tag: str) -> str:
         return self.words[tag][0] if self.rng.random() < 0.9 else self.words[tag][1]
 
-    def _title(self, tag: str, text: str, n: int, *, labels: str = "") -> str:
+    def _title(self, tag: str, text: str, n: int) -> str:
         text = text.replace("\n", " ")
         zh = self.lang == "zh"
         form = self.titles

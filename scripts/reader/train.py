@@ -1,6 +1,6 @@
 """Fits the tagger of `kb.scraped` on tagged pages and on pages drawn from a grammar of layouts.
 
-    python scripts/reader/train.py                  # fits, prints figures, writes kb/scraped/tagger.safetensors
+    python scripts/reader/train.py                  # fits and writes kb/scraped/tagger.safetensors
     python scripts/reader/train.py --practice DIR   # adds tagged pages that are not in this repository
 
 `evaluate.py` says how well that does on pages of another kind. Needs torch (the extra `transformers`). Two runs on one

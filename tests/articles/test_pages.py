@@ -142,7 +142,8 @@ def test_the_network_is_the_one_that_was_fitted() -> None:
         ("title other", [(0, [1], [], [])]),
         ("title title fix", [(0, [1], [], [2])]),
         ("title", []),
-        ("fix cause symptom", []),
+        ("fix cause symptom", [(0, [2], [1], [])]),
+        ("other fix", []),
         ("boilerplate title label fix label cause", [(1, [], [5], [3])]),
     ],
 )
@@ -166,6 +167,27 @@ def test_issues_of_tags(tags: str, expected: list[tuple[int, list[int], list[int
 def test_a_remedy_stays_whole(text: str, tags: str, fix: list[int]) -> None:
     (issue,) = find_issues(blocks(text), tags.split())
     assert issue.fields["fix"] == fix
+
+
+@pytest.mark.parametrize(
+    ("text", "fixes"),
+    [
+        ("## RuntimeError: no disk\n\nThe disk is full.\n\n### Fix\n\n| Size | Do |\n|---|---|\n| 1 GB | delete logs |\n"
+         "| 2 GB | add a disk |\n\nAfter that, restart the service.\n", ["delete logs", "add a disk", "restart the service."]),
+        ("| Error | Cause | Fix |\n|---|---|---|\n| E1: no disk |  | delete logs |\n| E2: no memory | too small | add memory |\n",
+         ["delete logs", "add memory"]),
+    ],
+)  # fmt: skip
+def test_tables_are_not_cut(text: str, fixes: list[str]) -> None:
+    fix = "\n".join(record.fix for record in parse(text.encode(), path="a.md").records)
+    assert [part for part in fixes if part not in fix] == []
+
+
+def test_a_long_page_is_tagged_in_parts() -> None:
+    text = "## Error: no disk\n\nThis is because the disk is full.\n\nDelete old logs.\n\n"
+    few, many = (parse((text * count).encode(), path="a.md").records for count in (3, 900))
+    assert len(few) == 3
+    assert len(many) >= 895
 
 
 def test_every_question_adds_the_questions() -> None:
