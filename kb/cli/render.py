@@ -129,7 +129,8 @@ class Screen:
         if leads:
             self._line()
             self._line(leads, "bold yellow")
-        self._section(words["symptom"], record.symptom or "\n".join(record.errors))
+        if symptom := record.symptom or "\n".join(record.errors):
+            self._section(words["symptom"], symptom)
         self._section(words["cause"], record.cause or words["no cause"])
         self._section(words["fix"], record.fix or words["no fix"])
         if record.triage:

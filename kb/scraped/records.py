@@ -14,11 +14,12 @@ from kb.articles.fields import IssueFields, Part
 from kb.articles.lines import Line
 from kb.scraped.blocks import Block
 from kb.scraped.labels import read_label, role_of, split_ordinal
-from kb.scraped.pairing import pair
+from kb.scraped.pairing import pair, words_of
 
 __all__ = ["Issue", "fields_of", "find_issues", "slice_of_page", "title_of"]
 
 _FIELDS = ("symptom", "cause", "fix")
+_SAME = 0.5  # share of the words of a title that names an earlier issue
 _LEVEL = re.compile(r"\W{0,3}(?:error|warning|fatal|panic|exception|错误)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"\W{0,3}(?:问题|故障|错误|Issue|Problem|Error)\s?[一二三四五六七八九十\d]{1,2}", re.IGNORECASE)
 _QUESTION = re.compile(
@@ -68,6 +69,7 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
             asked = False
     _share_answers(found)
     _deal(found, blocks)
+    _join_halves(found, blocks)
     return [issue for issue in found if any(issue.fields.values())]
 
 
@@ -136,6 +138,21 @@ def _deal(found: Sequence[Issue], blocks: Sequence[Block]) -> None:
             issue = group[owner if owner is not None else -1]
             issue.fields["cause"] += [n for n in remedy if n in causes]
             issue.fields["fix"] += [n for n in remedy if n not in causes]
+
+
+def _join_halves(found: Sequence[Issue], blocks: Sequence[Block]) -> None:
+    """`The NoneType error` with its symptom, and later `On the NoneType error` with its remedy: one issue."""
+    for n, half in enumerate(found):
+        words = words_of(blocks[half.title].text)
+        if half.fields["symptom"] or not half.has_remedy or not words:
+            continue
+        open_ = [issue for issue in found[:n] if issue.fields["symptom"] and not issue.has_remedy]
+        told = [words_of(" ".join(blocks[k].text for k in (issue.title, *issue.fields["symptom"]))) for issue in open_]
+        shares = [len(words & other) / len(words) for other in told]
+        if shares and max(shares) >= _SAME:
+            first = open_[shares.index(max(shares))]
+            first.fields["cause"], first.fields["fix"] = half.fields["cause"], half.fields["fix"]
+            half.fields = {name: [] for name in _FIELDS}
 
 
 def _is_topic(block: Block) -> bool:

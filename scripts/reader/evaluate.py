@@ -86,9 +86,12 @@ def stated(tags: Sequence[str], numbers: Sequence[int | None]) -> list[Issue]:
     issues = {n: Issue(n) for n in titles}
     for n, (tag, number) in enumerate(zip(tags, numbers, strict=True)):
         before = [title for title in titles if title < n]
-        if tag in FIELDS and (number or before):
-            owner = titles[number - 1] if number and number <= len(titles) else before[-1] if before else titles[0]
-            issues[owner].fields[tag].append(n)
+        if tag not in FIELDS or not titles:
+            continue
+        if number and number <= len(titles):
+            issues[titles[number - 1]].fields[tag].append(n)
+        elif before:
+            issues[before[-1]].fields[tag].append(n)
     return list(issues.values())
 
 

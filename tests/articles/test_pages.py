@@ -169,6 +169,15 @@ def test_a_remedy_stays_whole(text: str, tags: str, fix: list[int]) -> None:
     assert issue.fields["fix"] == fix
 
 
+def test_two_halves_of_one_issue_are_joined() -> None:
+    text = (
+        "The NoneType error\n\nIt stops.\n\nThe deque error\n\nIt hangs.\n\nOn the NoneType error\n\nAdd a check.\n\n"
+        "On the deque error\n\nUpgrade it."
+    )
+    page, tags = blocks(text), "title symptom title symptom title fix title fix".split()
+    assert [(issue.title, issue.fields["fix"]) for issue in find_issues(page, tags)] == [(0, [5]), (2, [7])]
+
+
 @pytest.mark.parametrize(
     ("text", "fixes"),
     [
