@@ -16,7 +16,7 @@ from kb.scraped.tagger import EARS, STATES, Tagger, encoded, hashed, heard, open
 __all__ = ["Passage", "passages"]
 
 _MOST_REASONS = 4
-_AROUND = 4  # blocks on either side that the convolutions can hear
+_AROUND = 4  # blocks on either side that two convolutions of width 5 can hear
 _EAR = {"head": "heading above", "beside": "headings beside", "below": "what is below", "first": "first heading"}
 
 

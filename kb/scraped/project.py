@@ -21,7 +21,7 @@ from kb.encoders import surprisal
 from kb.scraped.labels import PRODUCT_OF
 from kb.scraped.tagger import open_tagger
 
-__all__ = ["BUCKETS", "FEATURES", "bucket", "candidates", "guess_project", "name_key", "words_of"]
+__all__ = ["BUCKETS", "FEATURES", "bucket", "candidates", "guess_project", "name_key", "name_words"]
 
 _WORD = r"[A-Za-z][A-Za-z0-9_+]*(?:[.\-][A-Za-z0-9_+]+)*"
 _NAMES = re.compile(
@@ -104,7 +104,7 @@ def bucket(name: str) -> int:
     return zlib.crc32(name_key(name.split(" ")[0]).encode()) % BUCKETS
 
 
-def words_of(text: str) -> set[str]:
+def name_words(text: str) -> set[str]:
     """The words that could be names, or part of one."""
     return {word for found in _NAMES.findall(text) for word in found.split(" ")}
 

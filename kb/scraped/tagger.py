@@ -29,7 +29,7 @@ STATES = (*_TAGS, "label:symptom", "label:cause", "label:fix", "label:other")
 """the tags; a label by what it announces, so that the chain can carry that over it"""
 ROWS = 1 << 14
 _MODEL = Path(__file__).parent / "tagger.safetensors"
-_DOUBT = 0.5  # what is unsure belongs to the problem rather than to nothing
+_DOUBT = 0.5  # off the score of "other": what is unsure belongs to the problem. Set by hand on real pages, not fitted
 _MOST_BLOCKS = 2000
 _CHARS = 160  # of a block whose meaning is looked at
 

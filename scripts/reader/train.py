@@ -33,7 +33,7 @@ from kb.records import IssueRecord
 from kb.scraped import parse
 from kb.scraped.blocks import Block
 from kb.scraped.features import View, look
-from kb.scraped.project import BUCKETS, bucket, candidates, name_key, words_of
+from kb.scraped.project import BUCKETS, bucket, candidates, name_key, name_words
 from kb.scraped.project import FEATURES as PROJECT_FEATURES
 from kb.scraped.reader import texts_of
 from kb.scraped.tagger import EARS, ROWS, STATES, encoded, hashed, heard
@@ -253,7 +253,7 @@ def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 300) -> di
     ordinary = np.zeros(BUCKETS, np.float32)
     for page in pages:
         about = {bucket(name) for name in page.projects}
-        ordinary[list({bucket(word) for word in words_of(page.text)} - about)] += 1
+        ordinary[list({bucket(word) for word in name_words(page.text)} - about)] += 1
     found: list[tuple[Array, Array, Array]] = []
     for page in pages:
         _, blocks, tags, _ = tagged_blocks(page)
