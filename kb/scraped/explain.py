@@ -11,7 +11,7 @@ from kb.arrays import Array
 from kb.articles.lines import Line
 from kb.scraped.features import View, look
 from kb.scraped.reader import Reading
-from kb.scraped.tagger import EARS, STATES, Tagger, encoded, hashed, heard, open_tagger, tag_of
+from kb.scraped.tagger import EARS, STATES, Tagger, Tagging, encoded, hashed, heard, open_tagger, tag_of
 
 __all__ = ["Passage", "passages"]
 
@@ -53,8 +53,7 @@ def _told(reading: Reading, tagger: Tagger) -> Iterator[Passage]:
     if not blocks:
         return
     view, meaning = look(blocks), encoded(blocks)
-    scores = tagger.scores(view, meaning)[:, :-1]
-    chances = tagger.chances(scores, view.step)
+    chances = Tagging(tagger, tagger.scores(view, meaning), view.step).chances
     seen = _Seen(tagger, view, meaning)
     tags = np.array([tag_of(state) for state in range(len(STATES))])
     for n, (block, tag) in enumerate(zip(blocks, reading.tags, strict=True)):

@@ -18,9 +18,12 @@ from kb.scraped.blocks import Block, blocks_of
 from kb.scraped.labels import role_of
 from kb.scraped.markup import plain_lines
 from kb.scraped.records import Issue, fields_of, find_issues, slice_of_page, title_of
-from kb.scraped.tagger import open_tagger
+from kb.scraped.tagger import STATES, Tagging, open_tagger
 
 __all__ = ["Reading", "prepare", "read_page", "texts_of"]
+
+
+_SURE = 0.6  # set by hand on tagged real pages
 
 
 @dataclass
@@ -100,10 +103,20 @@ def prepare(lines: Sequence[Line], *, front_title: str = "") -> tuple[list[Line]
 def read_page(lines: Sequence[Line], *, front_title: str = "", every_question: bool = False) -> Reading:
     """`every_question`: a question about no failure makes an issue, too."""
     plain, blocks = prepare(lines, front_title=front_title)
-    tags, printed = open_tagger().tag(blocks)
-    issues = find_issues(blocks, tags, every_question=every_question)
+    tagging = open_tagger().tag(blocks)
+    issues = find_issues(blocks, tagging.tags, every_question=every_question)
+    if doubtful := [issue.title for issue in issues if _is_doubtful(issue, tagging)]:
+        tagging.tags = ["other" if n in doubtful else tag for n, tag in enumerate(tagging.tags)]
+        issues = find_issues(blocks, tagging.tags, every_question=every_question)
     title = front_title or next(_titles(blocks), "")
-    return Reading(title, plain, blocks, tags, printed, issues)
+    return Reading(title, plain, blocks, tagging.tags, tagging.printed, issues)
+
+
+def _is_doubtful(issue: Issue, tagging: Tagging) -> bool:
+    """Instructions below a heading that is hardly a title: no symptom, no cause, no message of a program."""
+    told = issue.fields["cause"] or tagging.printed[issue.title] or tagging.tags[issue.title] != "title"
+    told = told or any(tagging.tags[n] == "symptom" for n in issue.fields["symptom"])
+    return not told and float(tagging.chances[issue.title, STATES.index("title")]) < _SURE
 
 
 def _titles(blocks: Sequence[Block]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from kb.encoders import open_encoder
 from kb.scraped.blocks import Block
 from kb.scraped.features import View, look
 
-__all__ = ["EARS", "ROWS", "STATES", "Tagger", "encoded", "hashed", "heard", "open_tagger", "tag_of"]
+__all__ = ["EARS", "ROWS", "STATES", "Tagger", "Tagging", "encoded", "hashed", "heard", "open_tagger", "tag_of"]
 
 _TAGS = ("title", "symptom", "cause", "fix", "question", "answer", "other", "boilerplate")
 STATES = (*_TAGS, "label:symptom", "label:cause", "label:fix", "label:other")
@@ -62,21 +62,15 @@ class Tagger:
     """table (ROWS, h) · meaning (2 dim, h) · head, beside, below, first (h, h) · bias (h,) · page (h, h), page_bias ·
     conv{n} (5, h, h), conv{n}_bias · out (h, s + 1), out_bias · steps (3, s, s) · start (s,)"""
 
-    def tag(self, blocks: Sequence[Block]) -> tuple[list[str], list[bool]]:
-        """The tag of each block, and whether it is as a whole a message that a program printed."""
-        if len(blocks) > _MOST_BLOCKS:  # as pages of their own, so that memory has a bound
-            tags, printed = self.tag(blocks[:_MOST_BLOCKS])
-            for start in range(_MOST_BLOCKS, len(blocks), _MOST_BLOCKS):
-                more = self.tag(blocks[start : start + _MOST_BLOCKS])
-                tags, printed = tags + more[0], printed + more[1]
-            return tags, printed
+    def tag(self, blocks: Sequence[Block]) -> Tagging:
         if not blocks:
-            return [], []
-        view = look(blocks)
-        scores = self.scores(view, encoded(blocks))
-        scores[:, STATES.index("other")] -= _DOUBT
-        tags = [tag_of(state) for state in self.best(scores[:, :-1], view.step)]
-        return tags, (scores[:, -1] > 0).tolist()
+            return Tagging(self, np.zeros((0, len(STATES) + 1), np.float32), np.zeros(0, int))
+        views, scores = [], []
+        for start in range(0, len(blocks), _MOST_BLOCKS):  # a long page in parts, so that memory has a bound
+            part = blocks[start : start + _MOST_BLOCKS]
+            views.append(look(part))
+            scores.append(self.scores(views[-1], encoded(part)))
+        return Tagging(self, np.concatenate(scores), np.concatenate([view.step for view in views]))
 
     def scores(self, view: View, meaning: Array) -> Array:
         """(n, s + 1): how well each state fits each block, once the blocks have heard each other; in the last column,
@@ -105,6 +99,8 @@ class Tagger:
     def best(self, scores: Array, steps: Array) -> list[int]:
         """The states of the sequence with the highest sum of scores and steps (Viterbi)."""
         a = self.arrays
+        if not len(scores):
+            return []
         total = a["start"] + scores[0]
         back: list[Array] = []
         for score, step in zip(scores[1:], steps[1:], strict=True):
@@ -127,6 +123,23 @@ class Tagger:
             behind[t] = np.logaddexp.reduce(a["steps"][steps[t + 1]] + scores[t + 1] + behind[t + 1], axis=1)
         total = ahead + behind
         return np.asarray(np.exp(total - np.logaddexp.reduce(total, axis=1, keepdims=True)))
+
+
+class Tagging:
+    """What the blocks of a page were taken for."""
+
+    def __init__(self, tagger: Tagger, scores: Array, steps: Array) -> None:
+        self._tagger, self._steps = tagger, steps
+        self._scores = scores[:, :-1].copy()
+        self._scores[:, STATES.index("other")] -= _DOUBT
+        self.tags = [tag_of(state) for state in tagger.best(self._scores, steps)]
+        self.printed: list[bool] = (scores[:, -1] > 0).tolist()
+        """whether a block is as a whole a message that a program printed"""
+
+    @cached_property
+    def chances(self) -> Array:
+        """(n, s): the probability of each state of each block."""
+        return self._tagger.chances(self._scores, self._steps)
 
 
 EARS = ("head", "beside", "below", "first")

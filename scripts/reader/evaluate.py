@@ -49,7 +49,7 @@ class Figures:
         if not blocks:
             return
         self.pages += 1
-        tags, _ = tagger.tag(blocks)
+        tags = tagger.tag(blocks).tags
         told, found = stated(gold, numbers), find_issues(blocks, tags)
         titles = [{issue.title for issue in issues} for issues in (told, found)]
         self.records.update(right=len(titles[0] & titles[1]), told=len(titles[0]), found=len(titles[1]))
