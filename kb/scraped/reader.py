@@ -23,7 +23,7 @@ from kb.scraped.tagger import STATES, Tagging, open_tagger
 __all__ = ["Reading", "prepare", "read_page", "texts_of"]
 
 
-_SURE = 0.6  # set by hand on tagged real pages
+_SURE, _SURE_WITH_CAUSE = 0.8, 0.5  # set by hand on tagged real pages
 
 
 @dataclass
@@ -113,10 +113,13 @@ def read_page(lines: Sequence[Line], *, front_title: str = "", every_question: b
 
 
 def _is_doubtful(issue: Issue, tagging: Tagging) -> bool:
-    """Instructions below a heading that is hardly a title: no symptom, no cause, no message of a program."""
-    told = issue.fields["cause"] or tagging.printed[issue.title] or tagging.tags[issue.title] != "title"
-    told = told or any(tagging.tags[n] == "symptom" for n in issue.fields["symptom"])
-    return not told and float(tagging.chances[issue.title, STATES.index("title")]) < _SURE
+    """A heading that is hardly a title, above text that tells no symptom and shows no message of a program."""
+    if tagging.tags[issue.title] != "title" or tagging.printed[issue.title]:
+        return False
+    if any(tagging.tags[n] == "symptom" for n in issue.fields["symptom"]):
+        return False
+    least = _SURE_WITH_CAUSE if issue.fields["cause"] else _SURE
+    return float(tagging.chances[issue.title, STATES.index("title")]) < least
 
 
 def _titles(blocks: Sequence[Block]) -> Iterator[str]:
