@@ -129,10 +129,11 @@ class Tagging:
     """What the blocks of a page were taken for."""
 
     def __init__(self, tagger: Tagger, scores: Array, steps: Array) -> None:
-        self._tagger, self._steps = tagger, steps
-        self._scores = scores[:, :-1].copy()
+        self._tagger: Tagger = tagger
+        self._steps: Array = steps
+        self._scores: Array = scores[:, :-1].copy()
         self._scores[:, STATES.index("other")] -= _DOUBT
-        self.tags = [tag_of(state) for state in tagger.best(self._scores, steps)]
+        self.tags: list[str] = [tag_of(state) for state in tagger.best(self._scores, steps)]
         self.printed: list[bool] = (scores[:, -1] > 0).tolist()
         """whether a block is as a whole a message that a program printed"""
 
