@@ -194,7 +194,8 @@ class Screen:
             if not one.tag:
                 self._line(f"{where:>9}  (no text: blank, front matter, comment or marks)", "dim")
                 continue
-            self._line(f"{where:>9}  {one.tag:<11} {percent(one.chance):>4}  {one.goes:<10}  {one.text[:100]}")
+            goes = f"#{one.record} {one.field}" if one.record else "no record"
+            self._line(f"{where:>9}  {one.tag:<11} {percent(one.chance):>4}  {goes:<10}  {one.text[:100]}")
             if one.because:
                 self._line(f"{'':31}because: {' · '.join(one.because)}", "dim")
 

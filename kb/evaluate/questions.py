@@ -60,7 +60,7 @@ def read_questions(data: bytes, path: str) -> list[Question]:
 
 
 class _Wrong(Exception):
-    pass
+    """A line that is no question; its text says why."""
 
 
 def _question(item: object, path: str, line: int) -> Question | None:

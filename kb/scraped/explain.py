@@ -32,8 +32,10 @@ class Passage:
     """title, symptom, cause, fix, label, question, answer, other or boilerplate; "" for lines that hold no text"""
     chance: float
     """probability of the tag, 0 to 1"""
-    goes: str
-    """`#2 fix`, or "no record" """
+    record: int | None = None
+    """number of the record that holds it, from 1"""
+    field: str = ""
+    """of that record: title, symptom, cause or fix"""
     because: tuple[str, ...] = ()
     """the features that spoke most for the tag against the next best one, the strongest first"""
 
@@ -44,7 +46,7 @@ def passages(reading: Reading, count: int) -> list[Passage]:
     seen = {no for one in told for no in range(one.first, one.last + 1)}
     blank = [no for no in range(1, count + 1) if no not in seen]
     runs = np.split(np.array(blank, int), np.flatnonzero(np.diff(blank) > 1) + 1) if blank else []
-    empty = [Passage(int(run[0]), int(run[-1]), "", "", 1.0, "no record") for run in runs]
+    empty = [Passage(int(run[0]), int(run[-1]), "", "", 1.0) for run in runs]
     return sorted([*told, *empty], key=lambda one: (one.first, one.last))
 
 
@@ -60,12 +62,11 @@ def _told(reading: Reading, tagger: Tagger) -> Iterator[Passage]:
         mine = tags == tag
         state = int(np.where(mine, chances[n], -1).argmax())
         rival = int(np.where(mine, -1, chances[n]).argmax())
-        number, name = places.get(n, (0, ""))
+        number, name = places.get(n, (None, ""))
         first, last = _numbers(lines, block.first, block.last)
         yield Passage(
             first, last, " ".join(block.text.split()), tag, float(chances[n][mine].sum()),
-            f"#{number} {name}" if number else "no record",
-            tuple(seen.reasons(n, state, rival)),
+            number, name, tuple(seen.reasons(n, state, rival)),
         )  # fmt: skip
 
 

@@ -18,10 +18,9 @@ from kb.scraped.blocks import Block, blocks_of
 from kb.scraped.labels import role_of
 from kb.scraped.markup import plain_lines
 from kb.scraped.records import Issue, fields_of, find_issues, slice_of_page, title_of
-from kb.scraped.tagger import STATES, Tagging, open_tagger
+from kb.scraped.tagger import STATES, Tagger, Tagging, open_tagger
 
-__all__ = ["Reading", "prepare", "read_page", "texts_of"]
-
+__all__ = ["Reading", "prepare", "read_blocks", "read_page", "texts_of"]
 
 _SURE, _SURE_WITH_CAUSE = 0.8, 0.5  # set by hand on tagged real pages
 
@@ -86,10 +85,9 @@ class Reading:
 
 
 def texts_of(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
-    """What tells the project of a page: the text of its blocks but code and furniture below the top; headings behind a
-    `#`."""
+    """What tells the project of a page: the text of its blocks but code and furniture below the top."""
     shown = [block for n, (block, tag) in enumerate(zip(blocks, tags, strict=True)) if n < 5 or tag != "boilerplate"]
-    return ["# " * (block.kind == "heading") + block.text for block in shown if block.kind != "code"]
+    return [block.text for block in shown if block.kind != "code"]
 
 
 def prepare(lines: Sequence[Line], *, front_title: str = "") -> tuple[list[Line], list[Block]]:
@@ -103,13 +101,21 @@ def prepare(lines: Sequence[Line], *, front_title: str = "") -> tuple[list[Line]
 def read_page(lines: Sequence[Line], *, front_title: str = "", every_question: bool = False) -> Reading:
     """`every_question`: a question about no failure makes an issue, too."""
     plain, blocks = prepare(lines, front_title=front_title)
-    tagging = open_tagger().tag(blocks)
+    tagging, issues = read_blocks(blocks, open_tagger(), every_question=every_question)
+    title = front_title or next(_titles(blocks), "")
+    return Reading(title, plain, blocks, tagging.tags, tagging.printed, issues)
+
+
+def read_blocks(
+    blocks: Sequence[Block], tagger: Tagger, *, every_question: bool = False
+) -> tuple[Tagging, list[Issue]]:
+    """What the blocks of a page are, and the issues that they make."""
+    tagging = tagger.tag(blocks)
     issues = find_issues(blocks, tagging.tags, every_question=every_question)
     if doubtful := [issue.title for issue in issues if _is_doubtful(issue, tagging)]:
         tagging.tags = ["other" if n in doubtful else tag for n, tag in enumerate(tagging.tags)]
         issues = find_issues(blocks, tagging.tags, every_question=every_question)
-    title = front_title or next(_titles(blocks), "")
-    return Reading(title, plain, blocks, tagging.tags, tagging.printed, issues)
+    return tagging, issues
 
 
 def _is_doubtful(issue: Issue, tagging: Tagging) -> bool:

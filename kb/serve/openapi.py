@@ -146,7 +146,7 @@ class Project(_Shape):
 
 
 class Projects(RootModel[list[Project]]):
-    pass
+    """The answer of `/api/projects`."""
 
 
 class Health(_Shape):

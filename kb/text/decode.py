@@ -28,7 +28,7 @@ def decode(data: bytes, declared: str = "") -> str:
         try:
             return data.decode(encoding)
         except (UnicodeError, LookupError):  # LookupError: no such encoding, or none of text
-            pass
+            continue
     return data.decode("utf-8", "replace")
 
 

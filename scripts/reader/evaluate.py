@@ -26,7 +26,8 @@ from layouts import TITLES, draw_page, gather
 from pages import Page, tagged_blocks
 from train import DROP, EPOCHS, PAGES, fit, sample_of, shipped_records, tagged_pages
 
-from kb.scraped.records import Issue, find_issues
+from kb.scraped.reader import read_blocks
+from kb.scraped.records import Issue
 from kb.scraped.tagger import Tagger, open_tagger
 
 FIELDS = ("symptom", "cause", "fix")
@@ -45,12 +46,12 @@ class Figures:
     pages: int = 0
 
     def add(self, page: Page, tagger: Tagger) -> None:
-        _, blocks, gold, numbers = tagged_blocks(page)
+        blocks, gold, numbers = tagged_blocks(page)
         if not blocks:
             return
         self.pages += 1
-        tags = tagger.tag(blocks).tags
-        told, found = stated(gold, numbers), find_issues(blocks, tags)
+        tagging, found = read_blocks(blocks, tagger)
+        told, tags = stated(gold, numbers), tagging.tags
         titles = [{issue.title for issue in issues} for issues in (told, found)]
         self.records.update(right=len(titles[0] & titles[1]), told=len(titles[0]), found=len(titles[1]))
         for name in FIELDS:

@@ -22,6 +22,10 @@ TITLES = (
     "heading", "numbered heading", "bold line", "question mark", "bold bullet", "bullet heading", "setext", "bare line",
     "numbered line", "wiki", "details", "table",
 )  # fmt: skip
+_WRITTEN = {
+    "heading": " {}", "table": " {}", "bold line": "**{}**", "bold bullet": "- **{}**", "bullet heading": "- ### {}",
+    "wiki": "== {} ==", "details": "<details>\n<summary>{}</summary>\n",
+}  # fmt: skip
 BODIES = ("prose", "one paragraph", "headings", "bold lines", "bold inline", "inline", "bullets", "bare lines")
 _STEP_MARK = re.compile(rf"\s?\*?[（(](?:{'|'.join(BASES)})[）)]\*?")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
@@ -215,30 +219,19 @@ class _Writer:
 
     def _title(self, tag: str, text: str, n: int) -> str:
         text = text.replace("\n", " ")
-        zh = self.lang == "zh"
-        form = self.titles
-        if form in ("heading", "table"):
-            return f"⟦{tag}⟧{'#' * self.level} {text}"
+        zh, form = self.lang == "zh", self.titles
         if form == "numbered heading":
-            return f"⟦{tag}⟧{'#' * self.level} {n}{self.rng.choice(('. ', '、', ' ', '.'))}{text}"
-        if form == "bold line":
-            return f"⟦{tag}⟧**{text}**"
-        if form == "question mark":
-            mark = ("问：", "Q：", f"Q{n}：", "Q:")[n % 4] if zh else ("Q: ", f"Q{n}: ", "**Q:** ")[n % 3]
-            return f"⟦{tag}⟧{mark}{text}"
-        if form == "bold bullet":
-            return f"⟦{tag}⟧- **{text}**"
-        if form == "bullet heading":
-            return f"⟦{tag}⟧- ### {text}"
-        if form == "setext":
-            return f"⟦{tag}⟧{text}\n{'-' * max(3, len(text) + (len(text) if zh else 0))}"
-        if form == "numbered line":
-            return f"⟦{tag}⟧{n}{'、' if zh else '. '}{text}"
-        if form == "wiki":
-            return f"⟦{tag}⟧== {text} =="
-        if form == "details":
-            return f"⟦{tag}⟧<details>\n<summary>{text}</summary>\n"
-        return f"⟦{tag}⟧{text}"
+            written = f"{'#' * self.level} {n}{self.rng.choice(('. ', '、', ' ', '.'))}{text}"
+        elif form == "question mark":
+            written = (("问：", "Q：", f"Q{n}：", "Q:")[n % 4] if zh else ("Q: ", f"Q{n}: ", "**Q:** ")[n % 3]) + text
+        elif form == "setext":
+            written = f"{text}\n{'-' * max(3, len(text) + (len(text) if zh else 0))}"
+        elif form == "numbered line":
+            written = f"{n}{'、' if zh else '. '}{text}"
+        else:
+            written = _WRITTEN.get(form, "{}").replace("{}", text)
+            written = "#" * self.level + written if form in ("heading", "table") else written
+        return f"⟦{tag}⟧{written}"
 
     def issue(self, entry: Entry, n: int) -> str:
         rng = self.rng

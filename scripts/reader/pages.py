@@ -80,7 +80,7 @@ def page_blocks(text: str) -> tuple[list[Line], list[Block], str]:
     return *prepare(classify(raw, front.body)[0], front_title=title), title
 
 
-def tagged_blocks(page: Page) -> tuple[list[Line], list[Block], list[str], list[int | None]]:
+def tagged_blocks(page: Page) -> tuple[list[Block], list[str], list[int | None]]:
     """Blocks with the tag of most of their characters, and the record that is named."""
     lines, blocks, title = page_blocks(page.text)
     starts, at = [], 0
@@ -113,7 +113,7 @@ def tagged_blocks(page: Page) -> tuple[list[Line], list[Block], list[str], list[
             before = f"{tag}{mark}"
         tags.append(tag)
         records.append(record)
-    return lines, blocks, tags, records
+    return blocks, tags, records
 
 
 def _column(raw: str, text: str, column: int) -> int:

@@ -60,7 +60,7 @@ class Sample:
 
 
 def sample_of(page: Page, weight: float = 1.0) -> Sample | None:
-    _, blocks, tags, _ = tagged_blocks(page)
+    blocks, tags, _ = tagged_blocks(page)
     if not blocks:
         return None
     view = look(blocks)
@@ -256,7 +256,7 @@ def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 300) -> di
         ordinary[list({bucket(word) for word in name_words(page.text)} - about)] += 1
     found: list[tuple[Array, Array, Array]] = []
     for page in pages:
-        _, blocks, tags, _ = tagged_blocks(page)
+        blocks, tags, _ = tagged_blocks(page)
         title = next((block.text for block in blocks if block.kind == "heading"), blocks[0].text if blocks else "")
         slug = re.sub(r"[^a-z0-9]+", "-", (page.projects or [""])[0].casefold()).strip("-")
         named = f"{slug}-{rng.choice(('faq', 'notes', 'errors', 'guide'))}.md"
