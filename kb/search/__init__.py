@@ -6,6 +6,7 @@ In: pasted text and an opened store. Out: a `kb.records.SearchResult`.
     features   the candidates for a question and their features
     terms      how much each term of a question says
     ranking    from features to a score
+    front      the vectors of the terms of records, each once
     evidence   what speaks for and against the first few, looked at closely
     verdict    from evidence to a confidence: known, likely or unknown
     explain    the same for the output of a command that failed

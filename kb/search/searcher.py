@@ -20,8 +20,9 @@ from kb.logs.read import read
 from kb.logs.variables import mask
 from kb.records import Evidence, Features, Hit, IssueRecord, Lang, Query, SearchResult
 from kb.search import ranking
-from kb.search.evidence import RIVALS, FrontTerms, Question, Subject, covers_more, evidence
+from kb.search.evidence import RIVALS, Question, Subject, covers_more, evidence
 from kb.search.features import Candidates, Printed, Shares, candidates, met_branches
+from kb.search.front import FrontTerms
 from kb.search.terms import TermInformation
 from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, verdict
 

@@ -4,6 +4,7 @@
     python scripts/reader/evaluate.py --layouts   # leaves a fifth of the layouts of drawn pages out at a time
     python scripts/reader/evaluate.py --pages DIR # the shipped weights on other tagged pages (*.tagged.md)
     python scripts/reader/evaluate.py --errors    # also what was taken for what
+    python scripts/reader/evaluate.py --speed     # pages a second, and how often longer than markdown-it takes
 
 A kind is what stands before the number in the name of a page (`endoc-001.tagged.md`): pages of one kind were written
 with the same brief. Records are compared by their title; the share of a field is that of its characters which are in
@@ -15,10 +16,13 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from markdown_it import MarkdownIt
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -26,6 +30,7 @@ from layouts import TITLES, draw_page, gather
 from pages import Page, tagged_blocks
 from train import DROP, EPOCHS, PAGES, fit, sample_of, shipped_records, tagged_pages
 
+from kb.scraped import parse
 from kb.scraped.reader import read_blocks
 from kb.scraped.records import Issue
 from kb.scraped.tagger import Tagger, open_tagger
@@ -130,13 +135,39 @@ def show(name: str, figures: Figures, *, errors: bool) -> None:
             print(f"{'':16} {count:6}  {count / blocks:6.1%} of blocks  {what}")
 
 
+def speed(pages: Sequence[Page]) -> None:
+    """Prints the time of `parse` beside that of a Markdown parser on the same pages, in processor time of one core."""
+
+    def read(text: str) -> object:
+        return parse(text.encode(), path="page.md")
+
+    renderer = MarkdownIt("commonmark")
+    least = {"parse": float("inf"), "markdown-it": float("inf")}
+    for _ in range(5):
+        for name, work in (
+            ("parse", lambda page: parse(page.encode(), path="page.md")),
+            ("markdown-it", renderer.render),
+        ):
+            started = time.process_time()
+            for page in pages:
+                work(page.text)
+            least[name] = min(least[name], time.process_time() - started)
+    size = sum(len(page.text.encode()) for page in pages) / len(pages) / 1000
+    rate, ratio = len(pages) / least["parse"], least["parse"] / least["markdown-it"]
+    print(f"{rate:.0f} pages/s of {size:.1f} KB; {ratio:.1f} times the time of markdown-it's own rendering")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layouts", action="store_true")
     parser.add_argument("--pages", type=Path)
     parser.add_argument("--errors", action="store_true")
+    parser.add_argument("--speed", action="store_true")
     parser.add_argument("--drawn", type=int, default=300)
     args = parser.parse_args()
+    if args.speed:
+        speed(tagged_pages(PAGES)[::9])
+        return 0
     print(f"{'left out':16} {'':46} records  symptom  cause  fix")
     if args.pages:
         show(args.pages.name, measure(tagged_pages(args.pages), open_tagger()), errors=args.errors)
