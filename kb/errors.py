@@ -9,7 +9,8 @@
     ├─ EncoderUnavailable      69   a model or its extra is not installed
     ├─ ExtraMissing            69   another extra is not installed
     ├─ IndexWriteFailed        74   disk full, no permission, I/O error
-    └─ IndexBusy               75   another build holds the lock
+    ├─ IndexBusy               75   another build holds the lock
+    └─ SettingsError           78   kb.toml cannot be read
 
 Exit codes are those of BSD's sysexits.h, which cron and mail tools know. 1 is kept for "no known issue".
 """
@@ -29,6 +30,7 @@ __all__ = [
     "IndexWriteFailed",
     "KbError",
     "QueryError",
+    "SettingsError",
 ]
 
 
@@ -89,3 +91,7 @@ class IndexWriteFailed(KbError):
 
 class IndexBusy(KbError):
     exit_code = 75
+
+
+class SettingsError(KbError):
+    exit_code = 78

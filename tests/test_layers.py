@@ -32,7 +32,20 @@ LAYERS = [
     {"errors", "records", "text", "arrays"},
     {"logs", "articles", "scraped", "encoders"},
     {"index"},
-    {"brief", "components", "why", "search", "scan", "base", "review", "importers", "evaluate"},
+    {
+        "brief",
+        "components",
+        "why",
+        "config",
+        "search",
+        "scan",
+        "base",
+        "bases",
+        "remote",
+        "review",
+        "importers",
+        "evaluate",
+    },
     {"run", "hooks", "serve", "cli", "__main__"},
 ]
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
@@ -60,11 +73,11 @@ ONLY_IN = {
     "pickle": set(),
     "marshal": set(),
     "requests": set(),
-    "urllib": set(),
+    "urllib": {"remote"},
     "socket": {"serve"},
     "starlette": {"serve"},
     "uvicorn": {"serve"},
-    "http": set(),
+    "http": {"remote"},
 }
 
 HEAVY = ["numpy", "faiss", "jieba", "torch", "tokenizers", "safetensors", "rich", "markdown_it", "yaml", "matplotlib"]

@@ -86,7 +86,7 @@ def _discard_stdout() -> None:
     cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 known or done, 1 likely or unknown, 2 wrong usage, 64 bad question, 65 bad article or index, "
-    "66 not found, 69 encoder or extra missing, 74 cannot write, 75 another build is running.",
+    "66 not found, 69 encoder or extra missing, 74 cannot write, 75 another build is running, 78 kb.toml is wrong.",
 )
 @click.version_option(kb.__version__, "-V", "--version", prog_name="kb")
 def cli() -> None:
