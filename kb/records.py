@@ -24,6 +24,7 @@ __all__ = [
     "Ranking",
     "Remark",
     "SearchResult",
+    "Silence",
     "Source",
     "Verdict",
 ]
@@ -254,9 +255,14 @@ class Hit:
     """of an issue with many causes: the issues whose condition (`IssueRecord.branches`) the question meets"""
     matched: tuple[str, ...]
     """the strings of the query that this record contains, the most informative first"""
+    base: str
+    """the base that it comes from: "bundled", its name in kb.toml, or the absolute path of its articles or index;
+    empty for a base in memory"""
+    folder: str
+    """the name of the articles' folder, below which `record.source.path` lies"""
 
-    def as_dict(self, folder: str, base: str) -> dict[str, Any]:
-        """The public JSON form of one result; `folder` names the articles' folder, `base` the base."""
+    def as_dict(self) -> dict[str, Any]:
+        """The public JSON form of one result."""
         r = self.record
         return {
             "rank": self.rank,
@@ -276,8 +282,8 @@ class Hit:
             "versions": list(r.versions),
             "tags": list(r.tags),
             "sources": list(r.sources),
-            "base": base,
-            "path": f"{folder}/{r.source.path}",
+            "base": self.base,
+            "path": f"{self.folder}/{r.source.path}",
             "lines": [r.source.first_line, r.source.last_line],
             "score": round(self.score, 4),
             "confidence": round(self.confidence, 4),
@@ -287,6 +293,13 @@ class Hit:
         }
 
 
+class Silence(NamedTuple):
+    """A base that was asked and did not answer."""
+
+    base: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     query: Query
@@ -294,15 +307,16 @@ class SearchResult:
     hits: tuple[Hit, ...]
     """the best first, each issue at most once; listed even when not answered"""
     snapshot: str
-    folder: str
-    """the name of the articles' folder, below which `record.source.path` lies"""
-    base: str
-    """the base that answered: "bundled", or the absolute path of its articles or index; empty for a base in memory"""
+    """the sha256 of the index's content that answered; of several bases theirs, with a `+` between them"""
+    bases: tuple[str, ...]
+    """the bases that answered, in the order in which they are asked, named as in `Hit.base`"""
     took_ms: float
     read_as: Query
     """what the hits answer: `query`, or one line of a log by itself"""
     likely: tuple[str, ...] = ()
     """the issues that are named when the verdict is likely, one to three, the best first"""
+    silent: tuple[Silence, ...] = ()
+    """the bases that did not answer, or not from what they hold now"""
 
     @property
     def answered(self) -> bool:
@@ -319,7 +333,9 @@ class SearchResult:
             "likely": list(self.likely),
             "took_ms": round(self.took_ms, 3),
             "snapshot": self.snapshot,
-            "results": [hit.as_dict(self.folder, self.base) for hit in self.hits],
+            "bases": list(self.bases),
+            "silent": [silence._asdict() for silence in self.silent],
+            "results": [hit.as_dict() for hit in self.hits],
         }
 
 

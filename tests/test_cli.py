@@ -163,7 +163,7 @@ def test_a_damaged_index_is_named(kb_: Kb, index: Path, tmp_path: Path) -> None:
 def test_json_of_a_search(kb_: Kb, index: Path) -> None:
     ran = kb_("search", "--json", "-k", "3", POP, base=index)
     answer = json.loads(ran.out)
-    head = ["id", "query", "lang", "answered", "verdict", "likely", "took_ms", "snapshot", "results"]
+    head = ["id", "query", "lang", "answered", "verdict", "likely", "took_ms", "snapshot", "bases", "silent", "results"]
     assert list(answer) == head
     assert (answer["id"], answer["query"], answer["lang"], answer["answered"]) == (None, POP, "en", True)
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]

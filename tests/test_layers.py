@@ -40,8 +40,6 @@ LAYERS = [
         "search",
         "scan",
         "base",
-        "bases",
-        "remote",
         "review",
         "importers",
         "evaluate",

@@ -245,7 +245,18 @@ def test_every_answer_has_the_form_it_promises(answers: dict[str, SearchResult])
 
 def test_the_public_form_has_the_keys_of_the_contract(base: KnowledgeBase) -> None:
     answer = base.search("IndexError: pop from an empty deque").as_dict()
-    assert list(answer) == ["query", "lang", "answered", "verdict", "likely", "took_ms", "snapshot", "results"]
+    assert list(answer) == [
+        "query",
+        "lang",
+        "answered",
+        "verdict",
+        "likely",
+        "took_ms",
+        "snapshot",
+        "bases",
+        "silent",
+        "results",
+    ]
     assert list(answer["results"][0]) == [
         "rank",
         "issue",
@@ -284,7 +295,7 @@ def test_the_public_form_survives_json(answers: dict[str, SearchResult]) -> None
 
 
 def test_a_hit_says_where_it_stands(answers: dict[str, SearchResult]) -> None:
-    hits = {hit.record.id: hit.as_dict("corpus", "bundled") for result in answers.values() for hit in result.hits}
+    hits = {hit.record.id: hit.as_dict() for result in answers.values() for hit in result.hits}
     assert len(hits) > 9
     for name, hit in hits.items():
         first, last = hit["lines"]

@@ -189,7 +189,7 @@ def test_the_answer_comes_first(hit: Hit) -> None:
     assert lines[1] == "  In short: Many things fill it; look at the number first: `frob --top`."
     assert lines[2] == "  What you pasted points to: start#1"
     assert len(lines) <= 11
-    finding = Finding(hit.issue, hit.record, 0.9, 1, 1, 1, 1, LINE)
+    finding = Finding(hit.issue, hit.record, 0.9, 1, 1, 1, 1, LINE, "bundled")
     told = [line.text for line in of_finding(finding, "a.log")]
     assert told[3] == "  In short: Many things fill it; look at the number first: `frob --top`."
     without = replace(finding, record=replace(EMPTY_RECORD, cause="Why.", fix="1. How."))

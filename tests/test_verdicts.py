@@ -304,7 +304,7 @@ def test_an_outer_kb_run_drops_every_kind_of_explanation(hit: Hit) -> None:
 
 def test_findings_have_a_verdict(base: KnowledgeBase, hit: Hit) -> None:
     for confidence, verdict in ((0.9, "known"), (0.3, "likely"), (0.1, "likely")):
-        finding = Finding("a#1", hit.record, confidence, 1, 1, 1, 1, "boom")
+        finding = Finding("a#1", hit.record, confidence, 1, 1, 1, 1, "boom", "bundled")
         assert finding.verdict == finding.as_dict()["verdict"] == verdict
 
 

@@ -28,6 +28,8 @@ class Finding:
     """how many ranks, workers or processes wrote them, as far as the lines' prefixes show; else 1"""
     text: str
     """the first of these lines, without colours, a long one cut"""
+    base: str
+    """the base that it comes from, as in `Hit.base`"""
 
     @property
     def verdict(self) -> Verdict:
@@ -52,6 +54,7 @@ class Finding:
             "cause": r.cause,
             "fix": r.fix,
             "sources": list(r.sources),
+            "base": self.base,
         }
 
 

@@ -182,6 +182,7 @@ class Scan:
             count=sum(tally.count for tally in tallies),
             processes=len(set().union(*(tally.processes for tally in tallies))),
             text=first.text,
+            base=self._scanner.searcher.base,
         )
 
     # --- lines to issues --------------------------------------------------------------------------------------------

@@ -96,8 +96,7 @@ class Searcher:
             said = "unknown"  # what a healthy program prints is no evidence
         likely = [hit.issue for hit in hits if hit.confidence >= LIKELY_AT][:MOST_LIKELY] if said == "likely" else []
         took_ms = (time.perf_counter() - started) * 1000
-        folder = manifest.get("folder", "articles")
-        return SearchResult(query, said, tuple(hits), self.snapshot, folder, self.base, took_ms, read_as, tuple(likely))
+        return SearchResult(query, said, tuple(hits), self.snapshot, (self.base,), took_ms, read_as, tuple(likely))
 
     def _knows(self, project: str | None) -> bool:
         rows = self.store.header.columns.rows(project=project)
@@ -150,6 +149,7 @@ class Searcher:
             ]
         shown = [self._record(row) for row in in_language]
         matched = self._matched(query, chosen, shown, found.terms)
+        folder = self.store.header.manifest.get("folder", "articles")
         return [
             Hit(
                 rank=rank,
@@ -162,6 +162,8 @@ class Searcher:
                 ruled_out=bool(found.ruled_out[at]),
                 leads_to=tuple(met_branches(around, record.branches)),
                 matched=strings,
+                base=self.base,
+                folder=folder,
             )
             for rank, (at, record, strings, (confidence, evidence)) in enumerate(
                 zip(order.tolist(), shown, matched, verified, strict=True), 1

@@ -209,7 +209,7 @@ def make_server(index: Path | None = None) -> "MCPServer[Any]":
             verdict=result.verdict,
             likely=[visible(issue) for issue in result.likely],
             note=_NOTES[result.verdict],
-            base=visible(result.base),
+            base=visible(", ".join(result.bases)),
             lang=result.query.lang,
             results=[_result(hit, result) for hit in result.hits],
         )

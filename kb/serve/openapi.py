@@ -97,6 +97,11 @@ class Result(_Shape):
     why: Annotated[Why | None, Field(description="Only with why=true.")] = None
 
 
+class Silent(_Shape):
+    base: str
+    why: str
+
+
 class Answer(_Shape):
     query: str
     lang: Lang
@@ -110,6 +115,8 @@ class Answer(_Shape):
     likely: Annotated[list[str], Field(max_length=MOST_LIKELY, description="Issues, the best first.")]
     took_ms: float
     snapshot: str
+    bases: Annotated[list[str], Field(description="Those that answered, in the order in which they are asked.")]
+    silent: Annotated[list[Silent], Field(description="Those that did not.")]
     results: list[Result]
 
 
