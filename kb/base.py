@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kb.index.build import BuildReport, Progress
     from kb.scan import Scanner, ScanReport
 
-__all__ = ["MAX_K", "Catalogue", "KnowledgeBase"]
+__all__ = ["MAX_K", "Catalogue", "KnowledgeBase", "catalogue_of", "scan_lines"]
 
 
 @dataclass(eq=False, repr=False)
@@ -63,8 +63,9 @@ class KnowledgeBase:
         """is it the base that travels with kb?"""
         self.where: str = "" if place is None else str(place.articles or place.index)
         """the folder of its articles, or of its index; empty for a base that was not opened from a folder"""
-        self.name: str = "bundled" if self.bundled else str(Path(self.where).absolute()) if self.where else ""
-        """how answers name this base: "bundled", or the absolute path of its articles or index"""
+        called = "bundled" if self.bundled else place.name if place else ""
+        self.name: str = called or (str(Path(self.where).absolute()) if self.where else "")
+        """how answers name this base: "bundled", its name in kb.toml, or the absolute path of its articles or index"""
         self._opened = Searcher(store, encoder, base=self.name)
         self._follower: Follower[Searcher] | None = None
         self._catalogue: tuple[Searcher, Catalogue] | None = None
@@ -154,7 +155,7 @@ class KnowledgeBase:
         """The issues of the newest snapshot; read once for each snapshot, then kept."""
         searcher, kept = self.searcher, self._catalogue
         if kept is None or kept[0] is not searcher:
-            kept = self._catalogue = searcher, _catalogue_of(searcher)
+            kept = self._catalogue = searcher, catalogue_of(searcher.snapshot, searcher.records())
         return kept[1]
 
     def projects(self) -> list[tuple[str, int]]:
@@ -185,14 +186,16 @@ class KnowledgeBase:
         lang: Lang | None = None,
         project: str | None = None,
         min_confidence: float = KNOWN_AT,
+        printed: bool = False,
     ) -> SearchResult:
         """The k issues nearest to `text` (an error line, a whole log, a description), nearest first.
 
         An issue is listed once, whichever language matched, in the question's language where it can be; `lang`
-        searches and shows one language only. It counts as answered from `min_confidence` on. Raises QueryError for a
-        question with no words, an unknown project, k outside 1..MAX_K, or a confidence outside 0..1.
+        searches and shows one language only. It counts as answered from `min_confidence` on. `printed`: the text is the
+        output of a program, and nobody wrote around it. Raises QueryError for a question with no words, an unknown
+        project, k outside 1..MAX_K, or a confidence outside 0..1.
         """
-        return self.searcher.search(text, k, lang=lang, project=project, min_confidence=min_confidence)
+        return self.searcher.search(text, k, lang=lang, project=project, min_confidence=min_confidence, printed=printed)
 
     def scanner(self, project: str | None = None) -> Scanner:
         """What finds the issues of the newest snapshot in logs; `project`: only those of this project or tag."""
@@ -204,26 +207,40 @@ class KnowledgeBase:
             kept = self._scanners[project] = Scanner(searcher, project=project)
         return kept
 
+    def scanners(self, project: str | None = None) -> tuple[Scanner, ...]:
+        """The same, as `kb.scan.Scans` takes them."""
+        return (self.scanner(project),)
+
     def scan(
         self, lines: Iterable[str] | Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False
     ) -> ScanReport:
         """Every known issue in a log, in `lang` or in the log's language: an open file, or any lines with or without
         their line ends (bytes are taken as they come, in pieces of any size). With `warnings` also those a program
         warned of. The whole log is judged by one snapshot."""
-        pieces = [lines] if isinstance(lines, str | bytes) else lines
-        return self.scanner().scan(map(_bytes_of, pieces), lang=lang, warnings=warnings)
+        return scan_lines(self.scanners(), lines, lang=lang, warnings=warnings)
 
 
-def _catalogue_of(searcher: Searcher) -> Catalogue:
+def scan_lines(
+    scanners: Sequence[Scanner], lines: Iterable[str] | Iterable[bytes], *, lang: Lang | None, warnings: bool
+) -> ScanReport:
+    """See `KnowledgeBase.scan`."""
+    from kb.scan import Scans
+
+    one = Scans(scanners, lang=lang, warnings=warnings)
+    for piece in [lines] if isinstance(lines, str | bytes) else lines:
+        one.feed(_bytes_of(piece))
+    return one.finish()
+
+
+def catalogue_of(snapshot: str, all_records: Sequence[IssueRecord]) -> Catalogue:
     from collections import Counter
 
-    all_records = searcher.records()
     issues = dict[str, list[IssueRecord]]()
     for record in all_records:
         issues.setdefault(record.issue.casefold(), []).append(record)
     counts = Counter(project for records in issues.values() for project in {r.project for r in records if r.project})
     projects = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold()))
-    return Catalogue(searcher.snapshot, all_records, issues, projects)
+    return Catalogue(snapshot, all_records, issues, projects)
 
 
 def _bytes_of(line: str | bytes) -> bytes:

@@ -40,6 +40,8 @@ LAYERS = [
         "search",
         "scan",
         "base",
+        "bases",
+        "remote",
         "review",
         "importers",
         "evaluate",

@@ -25,12 +25,15 @@ __all__ = [
     "READS_ARTICLES",
     "SHIPPED",
     "Location",
+    "bundled",
     "bundled_articles",
+    "here",
     "holds_articles",
     "in_cache",
     "is_fresh",
     "locate",
     "mark",
+    "named",
     "nearest_base",
     "own_articles",
     "stamp",
@@ -58,6 +61,8 @@ class Location:
     """the user named this index, by an argument or KB_INDEX; otherwise kb found it"""
     bundled: bool = False
     """the base that travels with kb"""
+    name: str = ""
+    """how kb.toml calls it; empty where it has no name there"""
 
 
 def locate(index: str | Path | None = None, start: Path | None = None) -> Location:
@@ -65,16 +70,23 @@ def locate(index: str | Path | None = None, start: Path | None = None) -> Locati
 
     A base that is found and not named counts only when it is the user's own and trusted (`kb.index.trust`).
     """
-    named = index if index is not None else os.environ.get("KB_INDEX") or None
-    if named is not None:
-        folder = Path(named)
-        if not _is_file(folder / MANIFEST) and _is_file(folder / "index" / MANIFEST):
-            folder = folder / "index"
-        if not _is_file(folder / MANIFEST):  # articles without an index: one is made in the cache
-            for held in (folder / "articles", folder):
-                if holds_articles(held):
-                    return replace(_cached(held), named=True)
-        return Location(folder, None, False, named=True)
+    folder = index if index is not None else os.environ.get("KB_INDEX") or None
+    return named(Path(folder)) if folder is not None else here(start) or bundled()
+
+
+def named(folder: Path) -> Location:
+    """The base that the user names by its index, by its articles, or by the folder of either."""
+    if not _is_file(folder / MANIFEST) and _is_file(folder / "index" / MANIFEST):
+        folder = folder / "index"
+    if not _is_file(folder / MANIFEST):  # articles without an index: one is made in the cache
+        for held in (folder / "articles", folder):
+            if holds_articles(held):
+                return replace(_cached(held), named=True)
+    return Location(folder, None, False, named=True)
+
+
+def here(start: Path | None = None) -> Location | None:
+    """The nearest base at or above `start` that may answer; None when there is none."""
     for folder, has_index, has_articles in _bases(start):
         if not _may_answer(folder):
             continue
@@ -83,6 +95,11 @@ def locate(index: str | Path | None = None, start: Path | None = None) -> Locati
             return Location(folder / "index", articles, False)
         if articles:
             return _cached(articles)
+    return None
+
+
+def bundled() -> Location:
+    """The base that is part of kb. Raises IndexMissing for an installation without one."""
     return _shipped() or _cached(bundled_articles())
 
 

@@ -5,9 +5,11 @@ In: the bytes of a log, and one snapshot of a base. Out: `Finding`s in a `ScanRe
     scanner    which lines are candidates, and what a search says of them
     report     what is found
     prefilter  which lines of a block are worth a look at all
+    several    one log, read for several bases at once
 """
 
 from kb.scan.report import Finding, ScanReport
 from kb.scan.scanner import Scan, Scanner
+from kb.scan.several import Scans
 
-__all__ = ["Finding", "Scan", "ScanReport", "Scanner"]
+__all__ = ["Finding", "Scan", "ScanReport", "Scanner", "Scans"]

@@ -7,13 +7,19 @@ evidence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from kb.errors import QueryError
 from kb.records import IssueRecord, Lang, SearchResult, Verdict
-from kb.search.searcher import Searcher
 from kb.text.decode import decode_lines
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Asked", "Explanation", "explain"]
+
+
+class Asked(Protocol):
+    """One base, or several that are asked together."""
+
+    def search(self, text: str, k: int, *, lang: Lang | None, printed: bool) -> SearchResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class Explanation:
     confidence: float
     """of `record`, in [0, 1]"""
     base: str
-    """the name of the base that was asked, as in `SearchResult.base`"""
+    """where `record` comes from, as in `Hit.base`"""
     result: SearchResult | None
     """all that was found; None when the output has no words"""
 
@@ -33,12 +39,13 @@ class Explanation:
         return self.verdict == "known"
 
 
-def explain(searcher: Searcher, output: bytes, *, lang: Lang | None = None) -> Explanation:
+def explain(base: Asked, output: bytes, *, lang: Lang | None = None) -> Explanation:
     """`output`: what the command printed, or its end. `lang`: searches and shows one language only."""
     try:
-        result = searcher.search(decode_lines(output), 3, lang=lang, printed=True)
+        result = base.search(decode_lines(output), 3, lang=lang, printed=True)
     except QueryError:  # no words
-        return Explanation("unknown", None, 0.0, searcher.base, None)
-    first = result.hits[0] if result.hits else None
-    record, confidence = (first.record, first.confidence) if first else (None, 0.0)
-    return Explanation(result.verdict, record, confidence, searcher.base, result)
+        return Explanation("unknown", None, 0.0, "", None)
+    if not result.hits:
+        return Explanation(result.verdict, None, 0.0, "", result)
+    first = result.hits[0]
+    return Explanation(result.verdict, first.record, first.confidence, first.base, result)
