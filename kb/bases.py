@@ -1,14 +1,12 @@
 """Several bases asked together: the one that is part of kb, the user's own, a team's over HTTP.
 
-Which ones: those that the caller names, else `KB_BASES`, else those of kb.toml in its order, else the base at or above
-the current folder and the one that is part of kb. Each base answers by itself, as if it were asked alone, and its
+Each base answers by itself, as if it were asked alone, and its
 answers say that they are its. Confidence means the same in every base, so the answers are put in order by it. A fault
 that two bases know is one answer. A base that cannot answer is named, and the others answer.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,10 +15,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from kb.base import Catalogue, KnowledgeBase, catalogue_of, scan_lines
-from kb.config import BaseSettings, settings
 from kb.errors import BaseUnreachable, IndexMissing, KbError, QueryError
-from kb.index import locate
 from kb.index.locate import Location
+from kb.places import Place, places
 from kb.records import Hit, IssueRecord, Lang, SearchResult, Silence
 from kb.search.same import same_fault
 from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY
@@ -29,40 +26,20 @@ if TYPE_CHECKING:
     from kb.remote import Asking, RemoteBase
     from kb.scan import Scanner, ScanReport
 
-__all__ = ["Bases", "Place", "open_bases", "places"]
-
-Place = Location | BaseSettings
-"""where a base is: a folder, or an address"""
+__all__ = ["AnyBase", "Bases", "open_bases", "opened"]
 
 
 _T = TypeVar("_T")
 
 
-def places(names: Sequence[str] = (), *, start: Path | None = None) -> list[Place]:
-    """The bases that are asked, in order. `names`: of kb.toml, `bundled`, `here` (the base at or above `start`, the
-    current folder), folders, or addresses. Raises IndexMissing for a name that is none of these, SettingsError."""
-    known = settings()
-    names = (
-        [*names] or [name for name in os.environ.get("KB_BASES", "").split(",") if name.strip()] or known.order or ()
-    )
-    if names:
-        return _distinct(_place(name.strip(), start) for name in names)
-    found: list[Place] = [place] if (place := locate.here(start)) else []
-    return _distinct([*found, *map(_configured, known.bases.values()), locate.bundled()])
+def open_bases(names: Sequence[str] = (), *, index: str | Path | None = None) -> AnyBase:
+    """The bases that `places` names, ready to be asked. Raises as `places` and `opened` do."""
+    return opened(places(names, index=index))
 
 
-def open_bases(names: Sequence[str] = (), *, index: str | Path | None = None) -> KnowledgeBase | Bases:
-    """The bases that `places` names, ready to be asked; one alone as a `KnowledgeBase`. `index`, or `KB_INDEX` when no
-    bases are named: that index and no other. Of several, those that cannot be opened are left out, and every answer
-    names them. Raises what opening raises when none is left."""
-    alone = index if index is not None or names or os.environ.get("KB_BASES") else os.environ.get("KB_INDEX") or None
-    if index is not None and names:
-        raise QueryError("an index and bases are named, and only one of both can be", hint="--index or --base")
-    return KnowledgeBase.open(alone) if alone is not None else opened(places(names))
-
-
-def opened(found: Sequence[Place]) -> KnowledgeBase | Bases:
-    """The bases at these places; see `open_bases`."""
+def opened(found: Sequence[Place]) -> AnyBase:
+    """The bases at these places; one alone as a `KnowledgeBase`. Of several, those that cannot be opened are left out,
+    and every answer names them; when none is left, raises what opening the first one raised."""
     bases: list[KnowledgeBase | RemoteBase] = []
     silent: list[Silence] = []
     errors: list[KbError] = []
@@ -245,46 +222,6 @@ def _worst_last(hit: Hit) -> tuple[bool, float]:
     return hit.ruled_out, -hit.confidence
 
 
-def _place(name: str, start: Path | None) -> Place:
-    known = settings().bases
-    if name in known:
-        return _configured(known[name])
-    if name == "bundled":
-        return locate.bundled()
-    if name == "here":
-        if place := locate.here(start):
-            return place
-        raise IndexMissing("there is no base at or above this folder", path=start or Path.cwd())
-    if name.startswith(("http://", "https://")):
-        return BaseSettings(name, url=name.rstrip("/"))
-    if Path(name).exists():
-        return locate.named(Path(name))
-    from difflib import get_close_matches
-
-    names = [*known, "bundled", "here"]
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"a folder, an address, or one of: {', '.join(names)}"
-    raise IndexMissing(f"there is no base {name!r}", hint=hint)
-
-
-def _configured(base: BaseSettings) -> Place:
-    return base if base.folder is None else replace(locate.named(base.folder), name=base.name)
-
-
-def _distinct(found: Iterable[Place]) -> list[Place]:
-    """Each place once: the base of a checkout of kb is also the one that is part of kb."""
-    kept: dict[str, Place] = {}
-    for place in found:
-        kept.setdefault(_identity(place), place)
-    return list(kept.values())
-
-
-def _identity(place: Place) -> str:
-    if isinstance(place, BaseSettings):
-        return place.url or ""
-    return os.path.realpath(place.articles or place.index)
-
-
 def _name_of(place: Place) -> str:
     if place.name:
         return place.name
@@ -298,3 +235,7 @@ def _opened(place: Place) -> KnowledgeBase | RemoteBase:
     from kb.remote import RemoteBase
 
     return RemoteBase(place)
+
+
+AnyBase = KnowledgeBase | Bases
+"""one base, or several that are asked together"""

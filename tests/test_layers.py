@@ -41,6 +41,7 @@ LAYERS = [
         "scan",
         "base",
         "bases",
+        "places",
         "remote",
         "review",
         "importers",

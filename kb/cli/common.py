@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,14 @@ from kb.errors import IndexWriteFailed, KbError, QueryError
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
+    from kb.bases import AnyBase
     from kb.cli.render import Screen
+    from kb.records import Silence
 
 __all__ = [
     "MAX_STDIN",
     "Progress",
+    "base_option",
     "complain",
     "counted",
     "echo",
@@ -27,9 +30,12 @@ __all__ = [
     "index_option",
     "is_terminal",
     "json_option",
+    "known_at",
     "lang_option",
     "min_confidence_option",
+    "note_silent",
     "open_base",
+    "open_one",
     "plain",
     "print_json",
     "read_stdin",
@@ -44,8 +50,16 @@ MAX_STDIN = 100 << 20  # bytes of a log or an article on stdin; more would not f
 index_option: Option = click.option(
     "--index",
     type=click.Path(path_type=Path),
-    help="Folder of the index. Default: $KB_INDEX, else the index/ or articles/ at or above this folder, else the base "
-    "that is part of kb.",
+    help="Ask the index in this folder and no other base. Default: $KB_INDEX, else what --base says.",
+)
+base_option: Option = click.option(
+    "--base",
+    "bases",
+    multiple=True,
+    metavar="BASE",
+    help="Ask this base: a name from kb.toml, `bundled`, `here`, a folder, or the address of a kb serve. May be "
+    "repeated. Default: $KB_BASES (with commas), else those of kb.toml, else the one at or above this folder and the "
+    "one that is part of kb.",
 )
 min_confidence_option: Option = click.option(
     "--min-confidence",
@@ -58,9 +72,20 @@ lang_option: Option = click.option("--lang", type=click.Choice(["en", "zh"]), he
 json_option: Option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def open_base(index: Path | None) -> KnowledgeBase:
-    """Opens the base that `--index`, `$KB_INDEX` or the current folder names. A base that was only found in a folder is
-    used when the user trusts it; at a terminal kb asks about it once."""
+def open_base(index: Path | None, bases: Sequence[str] = ()) -> AnyBase:
+    """Opens the index that `--index` names, or the bases that `--base`, the environment, kb.toml or the current folder
+    name. A base that was only found in a folder is used where the user trusts it; at a terminal kb asks once."""
+    from kb.bases import open_bases
+
+    warn_on_stderr()
+    forbid_network()
+    if index is None and not (bases or os.environ.get("KB_INDEX") or os.environ.get("KB_BASES")):
+        _ask_for_trust()
+    return open_bases(bases, index=index)
+
+
+def open_one(index: Path | None) -> KnowledgeBase:
+    """The same for what needs one base: the index that is named, else the nearest base."""
     from kb.base import KnowledgeBase
 
     warn_on_stderr()
@@ -68,6 +93,20 @@ def open_base(index: Path | None) -> KnowledgeBase:
     if index is None and not os.environ.get("KB_INDEX"):
         _ask_for_trust()
     return KnowledgeBase.open(index)
+
+
+def note_silent(silent: Sequence[Silence]) -> None:
+    """Names the bases that did not answer."""
+    for base, why in silent:
+        echo(f"kb: {base} does not answer: {why}", err=True)
+
+
+def known_at(given: float | None) -> float:
+    """The confidence from which an issue counts as known: `--min-confidence`, else kb.toml's, else the usual one."""
+    from kb.config import settings
+    from kb.search.verdict import KNOWN_AT
+
+    return next((one for one in (given, settings().known_at) if one is not None), KNOWN_AT)
 
 
 def forbid_network() -> None:

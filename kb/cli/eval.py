@@ -20,7 +20,7 @@ from kb.cli.common import (
     is_terminal,
     json_option,
     min_confidence_option,
-    open_base,
+    open_one,
     plain,
     print_json,
 )
@@ -162,7 +162,7 @@ def evaluate(
         raise QueryError(
             "there is no question", path=_name(files[0]), hint="`kb eval --help` shows what a line looks like"
         )
-    with open_base(index) as base, Progress(is_terminal(sys.stderr)) as progress:
+    with open_one(index) as base, Progress(is_terminal(sys.stderr)) as progress:
         found = measured(base, questions, lang=lang, min_confidence=min_confidence, progress=progress)
     out = None if leave_out is None else _left_out(leave_out, questions, min_confidence)
     if plot is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli.common import echo, forbid_network, index_option
+from kb.cli.common import base_option, echo, forbid_network, index_option
 from kb.errors import ExtraMissing
 
 __all__ = ["mcp"]
@@ -20,8 +20,9 @@ _SKILL = Path(__file__).parents[1] / "serve" / "skill" / "SKILL.md"
 @click.option("--http", is_flag=True, help="Serve streamable HTTP on 127.0.0.1 instead of stdin and stdout.")
 @click.option("--port", type=click.IntRange(1, 65535), default=_PORT, show_default=True, help="With --http.")
 @click.option("--skill", is_flag=True, help="Print SKILL.md, which teaches an agent when to ask, and end.")
+@base_option
 @index_option
-def mcp(http: bool, port: int, skill: bool, index: Path | None) -> None:
+def mcp(http: bool, port: int, skill: bool, bases: tuple[str, ...], index: Path | None) -> None:
     """Serve the base to coding agents over the Model Context Protocol (needs kb-issues[mcp]).
 
     \b
@@ -39,7 +40,7 @@ def mcp(http: bool, port: int, skill: bool, index: Path | None) -> None:
     try:
         from kb.serve.mcp import make_server, serve_http, serve_stdio
 
-        server = make_server(index)
+        server = make_server(index, bases)
     except ImportError:
         raise ExtraMissing("kb mcp needs the extra `mcp`", hint='pip install "kb-issues[mcp]"') from None
     if not http:

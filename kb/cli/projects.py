@@ -6,17 +6,18 @@ from pathlib import Path
 
 import click
 
-from kb.cli.common import echo, index_option, json_option, open_base, plain, print_json
+from kb.cli.common import base_option, echo, index_option, json_option, open_base, plain, print_json
 
 __all__ = ["projects"]
 
 
 @click.command()
 @json_option
+@base_option
 @index_option
-def projects(as_json: bool, index: Path | None) -> None:
+def projects(as_json: bool, bases: tuple[str, ...], index: Path | None) -> None:
     """List the projects that the base has issues of, with the number of issues."""
-    with open_base(index) as base:
+    with open_base(index, bases) as base:
         found = base.projects()
     if as_json:
         print_json([{"project": project, "issues": count} for project, count in found])

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb.cli.common import complain, echo, index_option, is_terminal, lang_option, open_base, plain
+from kb.cli.common import base_option, complain, echo, index_option, is_terminal, lang_option, open_base, plain
 from kb.errors import IndexWriteFailed, KbError
 
 if TYPE_CHECKING:
-    from kb.base import KnowledgeBase
+    from kb.bases import AnyBase
     from kb.records import Hit, IssueRecord, Lang, Verdict
     from kb.run import Outcome
 
@@ -33,8 +33,11 @@ __all__ = ["run"]
 @click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), help="Write the explanation to this file, as JSON."
 )
+@base_option
 @index_option
-def run(command: tuple[str, ...], lang: Lang | None, report: Path | None, index: Path | None) -> None:
+def run(
+    command: tuple[str, ...], lang: Lang | None, report: Path | None, bases: tuple[str, ...], index: Path | None
+) -> None:
     """Run COMMAND as if kb were not there. When it fails, say which known issue it was, its cause and its fix; or, when
     that is not certain, which issues are likely and what tells them apart.
 
@@ -53,7 +56,7 @@ def run(command: tuple[str, ...], lang: Lang | None, report: Path | None, index:
         if outcome.message:
             echo(f"kb: {plain(outcome.message)}", err=True)
         elif outcome.code and not outcome.interrupted:
-            _explain(outcome, command, lang, report, index)
+            _explain(outcome, command, lang, report, bases, index)
     leave(outcome)
 
 
@@ -64,11 +67,18 @@ class _Answer:
     """the issue, or the most likely one; when unknown, the nearest one; None when the output has no words"""
     confidence: float
     """of `record`, in [0, 1]"""
+    base: str
+    """where `record` comes from, as in `Hit.base`"""
     likely: tuple[Hit, ...] = ()
 
 
 def _explain(
-    outcome: Outcome, command: tuple[str, ...], lang: Lang | None, report: Path | None, index: Path | None
+    outcome: Outcome,
+    command: tuple[str, ...],
+    lang: Lang | None,
+    report: Path | None,
+    bases: tuple[str, ...],
+    index: Path | None,
 ) -> None:
     """Prints and reports the explanation. The exit code stays the command's: an error here is a line on stderr."""
     from kb.run.nested import without_explanations
@@ -77,14 +87,12 @@ def _explain(
         output, explained = without_explanations(outcome.output)
         if explained and report is None:
             return
-        with open_base(index) as base:
+        with open_base(index, bases) as base:
             answer = _ask(base, output, command, lang)
-            where = "" if base.bundled else base.where
-            name = base.name
         if report is not None:
-            _write_report(report, command, outcome, answer, name)
+            _write_report(report, command, outcome, answer)
         if not explained:
-            _print(outcome, answer, where)
+            _print(outcome, answer, "" if answer.base == "bundled" else answer.base)
     except KbError as error:
         complain(error)
     except BrokenPipeError:
@@ -95,7 +103,7 @@ def _explain(
         echo(f"kb: no explanation: {type(error).__name__}: {plain(str(error))}", err=True)
 
 
-def _ask(base: KnowledgeBase, output: bytes, command: tuple[str, ...], lang: Lang | None) -> _Answer:
+def _ask(base: AnyBase, output: bytes, command: tuple[str, ...], lang: Lang | None) -> _Answer:
     """Only issues count that are about something which the command or its output names."""
     from kb.brief import likely_hits
     from kb.components import is_present
@@ -103,14 +111,14 @@ def _ask(base: KnowledgeBase, output: bytes, command: tuple[str, ...], lang: Lan
     from kb.text.decode import decode_lines
 
     text = decode_lines(output)
-    found = explain(base.searcher, output, lang=lang)
+    found = explain(base, output, lang=lang)
     if found.verdict == "known" and found.record and is_present(found.record, text, command=command):
-        return _Answer("known", found.record, found.confidence)
+        return _Answer("known", found.record, found.confidence, found.base)
     named = likely_hits(found.result) if found.result else []
     likely = tuple(hit for hit in named if is_present(hit.record, text, command=command))
     if likely:
-        return _Answer("likely", likely[0].record, likely[0].confidence, likely)
-    return _Answer("unknown", found.record, found.confidence)
+        return _Answer("likely", likely[0].record, likely[0].confidence, likely[0].base, likely)
+    return _Answer("unknown", found.record, found.confidence, found.base)
 
 
 def _how_it_ended(outcome: Outcome) -> str:
@@ -124,7 +132,7 @@ def _how_it_ended(outcome: Outcome) -> str:
 
 
 def _print(outcome: Outcome, answer: _Answer, where: str) -> None:
-    """`where`: the folder of the base; empty for the one that is part of kb."""
+    """`where`: the base that the answer comes from; empty for the one that is part of kb."""
     from kb.cli.render import Screen
     from kb.run.nested import first_line, unknown_line
 
@@ -152,7 +160,7 @@ def _reported(answer: _Answer) -> dict[str, Any] | None:
     return whole if answer.verdict != "unknown" else {name: whole[name] for name in ("id", "issue", "lang", "title")}
 
 
-def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, answer: _Answer, base: str) -> None:
+def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, answer: _Answer) -> None:
     form = {
         "command": list(command),
         "code": outcome.code if outcome.code >= 0 else None,
@@ -160,7 +168,7 @@ def _write_report(path: Path, command: tuple[str, ...], outcome: Outcome, answer
         "answered": answer.verdict == "known",
         "verdict": answer.verdict,
         "likely": [hit.issue for hit in answer.likely],
-        "base": base,
+        "base": answer.base,
         "confidence": round(answer.confidence, 4),
         "record": _reported(answer),
     }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from kb.cli.common import (
+    base_option,
     complain,
     counted,
     echo,
@@ -22,6 +23,7 @@ from kb.cli.common import (
     is_terminal,
     json_option,
     lang_option,
+    note_silent,
     open_base,
     plain,
     print_json,
@@ -30,7 +32,7 @@ from kb.cli.common import (
 from kb.errors import KbError, QueryError
 
 if TYPE_CHECKING:
-    from kb.base import KnowledgeBase
+    from kb.bases import AnyBase
     from kb.records import Lang
     from kb.scan import Finding, Scanner, ScanReport
 
@@ -66,6 +68,7 @@ def _number(context: click.Context, option: click.Parameter, value: float | None
 @click.option("-f", "--follow", is_flag=True, help="Keep reading while the log is written, until Ctrl-C.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; only the exit code counts.")
 @json_option
+@base_option
 @index_option
 def scan(
     logs: tuple[Path, ...],
@@ -76,6 +79,7 @@ def scan(
     follow: bool,
     quiet: bool,
     as_json: bool,
+    bases: tuple[str, ...],
     index: Path | None,
 ) -> None:
     """List every issue that occurs in LOG, known or likely, with its lines. "-" (or a pipe) reads stdin; a .gz is
@@ -96,17 +100,18 @@ def scan(
         logs = (Path("-"),)
     if follow and (len(logs) > 1 or logs[0] == Path("-") or logs[0].suffix == ".gz"):
         raise click.UsageError("--follow takes one plain file")
-    with open_base(index) as base:
+    with open_base(index, bases) as base:
+        note_silent(getattr(base, "silent", ()))
         if project is not None:
             base.search("error", 1, project=project)  # raises for a project without issues
-        from kb.scan import Scan
+        from kb.scan import Scans
 
         output = _Output(base, as_json=as_json, quiet=quiet, least=min_confidence or 0.0)
         for path in logs:
             if follow:
-                _follow(path, lambda: base.scanner(project), {"lang": lang, "warnings": warnings}, output)
+                _follow(path, lambda: base.scanners(project), {"lang": lang, "warnings": warnings}, output)
                 continue
-            one = Scan(base.scanner(project), lang=lang, warnings=warnings)
+            one = Scans(base.scanners(project), lang=lang, warnings=warnings)
             try:
                 for chunk in _chunks(path, progress=not quiet):
                     one.feed(chunk)
@@ -121,7 +126,7 @@ def scan(
 class _Output:
     """Prints the findings: of each log when it was read, or of a followed log as they are found."""
 
-    def __init__(self, base: KnowledgeBase, *, as_json: bool, quiet: bool, least: float) -> None:
+    def __init__(self, base: AnyBase, *, as_json: bool, quiet: bool, least: float) -> None:
         self._base = base
         self._json, self._quiet, self._least = as_json, quiet, least
         self._logs: list[dict[str, Any]] = []
@@ -224,13 +229,13 @@ def _unpacked(raw: BinaryIO) -> Iterator[bytes]:
     yield b"".join(pieces)
 
 
-def _follow(path: Path, newest: Callable[[], Scanner], options: dict[str, Any], output: _Output) -> None:
-    """Reads until Ctrl-C. A file that was replaced or cut off is read from its start. `newest` gives the scanner of the
-    newest snapshot: what is built meanwhile is found from then on."""
-    from kb.scan import Scan
+def _follow(path: Path, newest: Callable[[], tuple[Scanner, ...]], options: dict[str, Any], output: _Output) -> None:
+    """Reads until Ctrl-C. A file that was replaced or cut off is read from its start. `newest` gives the scanners of
+    the newest snapshots: what is built meanwhile is found from then on."""
+    from kb.scan import Scans
 
-    log, scanner = str(path), newest()
-    one = Scan(scanner, **options)
+    log, scanners = str(path), newest()
+    one = Scans(scanners, **options)
     raw: BinaryIO = path.open("rb")
     silence = 0.0
     with contextlib.suppress(KeyboardInterrupt):
@@ -241,16 +246,16 @@ def _follow(path: Path, newest: Callable[[], Scanner], options: dict[str, Any], 
             else:
                 time.sleep(_POLL_S)
                 silence += _POLL_S
-                if (newer := newest()) is not scanner:
-                    scanner = newer
-                    one.move_to(scanner)
+                if (newer := newest()) != scanners:
+                    scanners = newer
+                    one.move_to(scanners)
                 if _is_another(path, raw):
                     for chunk in iter(lambda: raw.read(_CHUNK), b""):  # noqa: B023  the rest of the old file
                         one.feed(chunk)
                     output.add(log, one.finish().findings)
                     raw.close()
                     raw = path.open("rb")
-                    one = Scan(scanner, **options)
+                    one = Scans(scanners, **options)
                     output.restart(log)
             if silence >= _QUIET_S:
                 one.settle()

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from kb.cli.common import (
+    base_option,
     echo,
     index_option,
     is_terminal,
     json_option,
+    known_at,
     min_confidence_option,
+    note_silent,
     open_base,
     print_json,
     read_stdin,
@@ -25,7 +28,7 @@ from kb.cli.common import (
 from kb.errors import QueryError
 
 if TYPE_CHECKING:
-    from kb.base import KnowledgeBase
+    from kb.bases import AnyBase
     from kb.records import Lang, SearchResult
 
 __all__ = ["search"]
@@ -46,6 +49,7 @@ _EXIT_UNKNOWN = 1
 )
 @click.option("--why", is_flag=True, help="Also show what speaks for each issue and against it.")
 @json_option
+@base_option
 @index_option
 def search(
     text: tuple[str, ...],
@@ -56,6 +60,7 @@ def search(
     batch: TextIO | None,
     why: bool,
     as_json: bool,
+    bases: tuple[str, ...],
     index: Path | None,
 ) -> None:
     """Find the known issue for TEXT: an error line, a whole log, or a description. "-" (or a pipe) reads stdin.
@@ -74,13 +79,12 @@ def search(
     if batch is not None and text:
         raise click.UsageError("give TEXT or --batch, not both")
     question = "" if batch is not None else _question(text)
-    params: dict[str, Any] = {"k": k, "lang": lang, "project": project}
-    if min_confidence is not None:
-        params["min_confidence"] = min_confidence
-    with open_base(index) as base:
+    params: dict[str, Any] = {"k": k, "lang": lang, "project": project, "min_confidence": known_at(min_confidence)}
+    with open_base(index, bases) as base:
         if batch is not None:
             sys.exit(_search_batch(base, batch, params, why=why))
         result = base.search(question, **params)
+    note_silent(result.silent)
     if as_json:
         print_json({"id": None, **_form(result, why=why)})
     else:
@@ -114,7 +118,7 @@ def _lines_of(file: TextIO) -> Iterator[str]:
         raise QueryError(f"cannot be read ({error.strerror or error})", path=file.name) from None
 
 
-def _search_batch(base: KnowledgeBase, file: TextIO, params: dict[str, Any], *, why: bool) -> int:
+def _search_batch(base: AnyBase, file: TextIO, params: dict[str, Any], *, why: bool) -> int:
     """Prints one answer for each question, in the same order, and returns the exit code.
 
     A line that is not a question gets an answer with an `error`, and the exit code becomes 64.

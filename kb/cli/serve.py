@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli.common import echo, index_option, open_base
+from kb.cli.common import base_option, echo, index_option, open_base
 from kb.errors import ExtraMissing
 
 __all__ = ["serve"]
@@ -28,8 +28,11 @@ __all__ = ["serve"]
     metavar="NAME",
     help="Also answer to this host name, as behind a proxy. May be repeated.",
 )
+@base_option
 @index_option
-def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index: Path | None) -> None:
+def serve(
+    host: str, port: int, token: str | None, names: tuple[str, ...], bases: tuple[str, ...], index: Path | None
+) -> None:
     """Serve the base over HTTP: a page to search in, and a JSON API. Stop it with Ctrl-C.
 
     \b
@@ -62,7 +65,7 @@ def serve(host: str, port: int, token: str | None, names: tuple[str, ...], index
 
     own = {f"[{host}]" if ":" in host else host, "" if at_home else platform.node()} - {""}
     rules = Rules.of((*names, *own), any_address=not at_home, token=token)
-    with open_base(index) as base:
+    with open_base(index, bases) as base:
         base.search("warm up 预热")
 
         def ready(port: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import echo, index_option, json_option, open_base, print_json, screen
+from kb.cli.common import base_option, echo, index_option, json_option, open_base, print_json, screen
 from kb.errors import IndexMissing
 
 if TYPE_CHECKING:
@@ -20,10 +20,11 @@ __all__ = ["show"]
 @click.argument("issue")
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Only this translation.")
 @json_option
+@base_option
 @index_option
-def show(issue: str, lang: Lang | None, as_json: bool, index: Path | None) -> None:
+def show(issue: str, lang: Lang | None, as_json: bool, bases: tuple[str, ...], index: Path | None) -> None:
     """Show the whole of ISSUE: `slug#n`, `slug#n/zh` for one language, or a slug for all issues of an article."""
-    with open_base(index) as base:
+    with open_base(index, bases) as base:
         records = [record for record in base.show(issue) if lang in (None, record.lang)]
     if not records:
         raise IndexMissing(f"{issue} has no translation in {lang}")

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from logging import LogRecord
 
-    from kb.base import KnowledgeBase
+    from kb.bases import AnyBase
     from kb.index.locate import Location
     from kb.records import Lang, SearchResult
 
@@ -35,9 +35,10 @@ MAX_WHY = 500  # characters of an error message in the debug line
 
 
 class Guard:
-    """Asks the base of `index` (see `KnowledgeBase.open`), which is opened at the first query and then kept."""
+    """Asks the bases of `index` (see `kb.places`) on this machine: they are opened at the first query and then
+    kept. What fails in somebody's program is sent to no address."""
 
-    def __init__(self, index: str | Path | Location | None = None, *, lang: Lang | None = None) -> None:
+    def __init__(self, index: str | Path | tuple[Location, ...] | None = None, *, lang: Lang | None = None) -> None:
         self._index = str(index) if isinstance(index, Path) else index
         self._lang = lang
         self._worker: threading.Thread | None = None
@@ -108,39 +109,44 @@ def note(what: str, error: BaseException | None = None) -> None:
         logging.getLogger("kb").debug("%s%s", what, why)
 
 
-def pinned(index: str | Path | None = None) -> Location | None:
-    """The base that `index`, the environment and the current folder name now, or None.
+def pinned(index: str | Path | None = None) -> tuple[Location, ...] | None:
+    """The bases that `index`, the environment, kb.toml and the current folder name now, or None.
 
     For a program that changes its folder and environment later.
     """
     try:
         from dataclasses import replace
 
-        from kb.index.locate import locate
-
-        place = locate(index)
-        return replace(place, index=Path(os.path.abspath(place.index)))
+        return tuple(replace(place, index=Path(os.path.abspath(place.index))) for place in _local(index))
     except Exception as error:
         note("no hint", error)
         return None
 
 
+def _local(index: str | Path | None) -> Iterator[Location]:
+    from kb.index.locate import Location
+    from kb.places import places
+
+    return (place for place in places(index=index) if isinstance(place, Location))
+
+
 @cache
-def _base(index: str | Location | None) -> KnowledgeBase:
-    """The open base, shared by all guards of one index. A cached index is used even if it is stale."""
+def _base(index: str | tuple[Location, ...] | None) -> AnyBase:
+    """The open bases, shared by all guards of one index. A cached index is used even if it is stale."""
     from dataclasses import replace
 
-    from kb.index.locate import locate
     from kb.index.snapshot import MANIFEST
 
-    place = locate(index) if index is None or isinstance(index, str) else index
-    if not (place.index / MANIFEST).is_file():  # before the import of numpy, which would be in vain
+    found = index if isinstance(index, tuple) else tuple(_local(index))
+    ready = [place for place in found if (place.index / MANIFEST).is_file()]
+    if not ready:  # before the import of numpy, which would be in vain
         from kb.errors import IndexMissing
 
-        raise IndexMissing("there is no index here yet; `kb search` or `kb build` makes it", path=place.index)
-    from kb.base import KnowledgeBase
+        where = found[0].index if found else None
+        raise IndexMissing("there is no index here yet; `kb search` or `kb build` makes it", path=where)
+    from kb.bases import opened
 
-    return KnowledgeBase.at(replace(place, articles=None, kept_fresh=False))
+    return opened([replace(place, articles=None, kept_fresh=False) for place in ready])
 
 
 class _Gate:

@@ -41,7 +41,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
 def _magic(line: str, cell: str | None = None) -> None:
     """The known issue behind an error line, a pasted log, or (with nothing) the last exception."""
-    from kb.base import KnowledgeBase
+    from kb.bases import open_bases
     from kb.cli.render import Screen
     from kb.errors import KbError
 
@@ -50,7 +50,7 @@ def _magic(line: str, cell: str | None = None) -> None:
     if not text and last is not None:
         text = question(last)
     try:
-        with KnowledgeBase.open() as base:
+        with open_bases() as base:
             Screen(colour=False).result(base.search(text), size=base.size, where=base.where, bundled=base.bundled)
     except KbError as error:
         _say("\n    ".join(part for part in (f"kb: {error}", error.hint) if part))

@@ -1,6 +1,6 @@
 """The base over HTTP (a JSON API for programs, a page for people) and over the Model Context Protocol.
 
-In: an open `KnowledgeBase` and `Rules` that say who may ask. Out: `create_app` gives an ASGI application, and `serve`
+In: an open base, or several, and `Rules` that say who may ask. Out: `create_app` gives an ASGI application, and `serve`
 runs it on a socket until it is told to stop. `kb mcp` uses `kb.serve.mcp`.
 
 app       the routes, and what each one answers         guards   who may ask, how much, how long: a threat model

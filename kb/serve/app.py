@@ -26,7 +26,7 @@ from kb.serve.metrics import CONTENT_TYPE, Metrics
 from kb.why import answer_with_why
 
 if TYPE_CHECKING:
-    from kb.base import KnowledgeBase
+    from kb.bases import AnyBase
 
 __all__ = ["create_app"]
 
@@ -38,7 +38,7 @@ _INLINE_CHARS = 4000
 _THREADS = 2
 
 
-def create_app(base: KnowledgeBase, rules: Rules | None = None) -> RequestGuard:
+def create_app(base: AnyBase, rules: Rules | None = None) -> RequestGuard:
     """The guarded application. `rules` says who may ask; by default, only this machine."""
     metrics = Metrics(base)
     return RequestGuard(_Handlers(base, metrics).app, rules or Rules(), metrics.count_request, bodies=["/api/search"])
@@ -47,7 +47,7 @@ def create_app(base: KnowledgeBase, rules: Rules | None = None) -> RequestGuard:
 class _Handlers:
     """The handlers, and what they share."""
 
-    def __init__(self, base: KnowledgeBase, metrics: Metrics) -> None:
+    def __init__(self, base: AnyBase, metrics: Metrics) -> None:
         self._base = base
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(_THREADS, "kb-search")

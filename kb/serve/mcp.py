@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import kb
-from kb.base import KnowledgeBase
+from kb.bases import AnyBase, open_bases
 from kb.brief import cause_sentence, likely_hits, tells_apart
 from kb.errors import KbError
 from kb.records import Hit, IssueRecord, SearchResult, Verdict
@@ -156,27 +156,26 @@ class Projects:
 
 
 class _LateBase:
-    """The base in `index`, or the one that `KnowledgeBase.open` finds: opened at first use, then kept.
+    """What `open_bases` finds: opened at first use, then kept.
 
     A failure to open is not kept: the next use tries again. Safe between threads.
     """
 
-    def __init__(self, index: Path | None) -> None:
-        self._index = index
-        self._base: KnowledgeBase | None = None
+    def __init__(self, index: Path | None, bases: Sequence[str]) -> None:
+        self._index, self._bases = index, bases
+        self._base: AnyBase | None = None
         self._lock = threading.Lock()
 
-    def open(self) -> KnowledgeBase:
-        """Raises as `KnowledgeBase.open` does."""
+    def open(self) -> AnyBase:
+        """Raises as `open_bases` does."""
         with self._lock:
             if self._base is None:
-                self._base = KnowledgeBase.open(self._index)
+                self._base = open_bases(self._bases, index=self._index)
             return self._base
 
 
-def make_server(index: Path | None = None) -> "MCPServer[Any]":
-    """A server of the base in `index`, or of the one that `KnowledgeBase.open` finds. Raises ImportError without the
-    extra `mcp`."""
+def make_server(index: Path | None = None, bases: Sequence[str] = ()) -> "MCPServer[Any]":
+    """A server of the bases that `open_bases` finds. Raises ImportError without the extra `mcp`."""
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.types import ToolAnnotations
@@ -186,10 +185,10 @@ def make_server(index: Path | None = None) -> "MCPServer[Any]":
     server: MCPServer[Any] = MCPServer("kb", instructions=INSTRUCTIONS, version=kb.__version__, log_level="ERROR")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
-    late = _LateBase(index)
+    late = _LateBase(index, bases)
 
     @contextmanager
-    def opened() -> Iterator[KnowledgeBase]:
+    def opened() -> Iterator[AnyBase]:
         try:
             yield late.open()
         except KbError as error:

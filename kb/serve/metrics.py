@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from kb.records import Verdict
 
 if TYPE_CHECKING:
-    from kb.base import KnowledgeBase
+    from kb.bases import AnyBase
 
 __all__ = ["BUCKETS_S", "CONTENT_TYPE", "Metrics"]
 
@@ -26,7 +26,7 @@ BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 class Metrics:
-    def __init__(self, base: KnowledgeBase) -> None:
+    def __init__(self, base: AnyBase) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "kb_requests", "HTTP requests, by route and status.", ["route", "status"], registry=self._registry
@@ -62,7 +62,7 @@ class Metrics:
 class _BaseCollector(Collector):
     """Reads size and snapshot of the base at each scrape."""
 
-    def __init__(self, base: KnowledgeBase) -> None:
+    def __init__(self, base: AnyBase) -> None:
         self._base = base
 
     def describe(self) -> Iterator[Metric]:
