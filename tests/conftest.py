@@ -22,6 +22,7 @@ from hypothesis import settings
 import kb
 from kb import KnowledgeBase
 from kb.arrays import Array
+from kb.config import settings as kb_settings
 from kb.encoders import Kind
 from kb.encoders.static import StaticEncoder
 from kb.encoders.unigram import FILE_NAME, UnigramTokenizer
@@ -96,7 +97,9 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir()
     here = tmp_path / "here"
     here.mkdir()
-    monkeypatch.delenv("KB_INDEX", raising=False)
+    for name in ("KB_INDEX", "KB_BASES", "KB_LANG", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    kb_settings.cache_clear()
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(home))
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):

@@ -245,7 +245,7 @@ def test_build_then_search_here_and_below(kb_: Kb, site: Path, monkeypatch: pyte
     (site / "deep" / "er").mkdir(parents=True)
     for folder in (site, site / "deep" / "er", site / "articles" / "zh"):
         monkeypatch.chdir(folder)
-        answer = json.loads(kb_("search", "--json", POP).out)
+        answer = json.loads(kb_("search", "--json", "--base", "here", POP).out)
         assert answer["snapshot"] in built.out
         assert answer["results"][0]["issue"] == DEQUE
     again = json.loads(kb_("build", "--json").out)
