@@ -196,7 +196,7 @@ def _each(bases: Iterable[KnowledgeBase], ask: Callable[[KnowledgeBase], _T]) ->
 
 def _merged(results: Sequence[SearchResult], k: int, silent: Sequence[Silence]) -> SearchResult:
     """One answer: the verdict is that of the surest hit, in the base that it comes from."""
-    first = max(results, key=lambda result: (_RANK[result.verdict], result.hits[0].confidence if result.hits else 0.0))
+    first = max(results, key=lambda result: (_RANK[result.verdict], *map(_sureness, result.hits[:1])))
     others = [hit for result in results if result is not first for hit in result.hits]
     # The leading base has ordered its own hits by more than their confidence, so its first stays first.
     hits: list[Hit] = []
@@ -219,7 +219,12 @@ _RANK = {"known": 2, "likely": 1, "unknown": 0}
 
 
 def _worst_last(hit: Hit) -> tuple[bool, float]:
-    return hit.ruled_out, -hit.confidence
+    return hit.ruled_out, -_sureness(hit)
+
+
+def _sureness(hit: Hit) -> float:
+    """As exact as it comes over HTTP: of two equal ones the base that is asked first wins."""
+    return round(hit.confidence, 4)
 
 
 def _name_of(place: Place) -> str:
