@@ -32,15 +32,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from kb.errors import SettingsError
+from kb.index.locate import SETTINGS
 from kb.index.user import config_folder, is_own
 from kb.records import Lang
 
-__all__ = ["FILE", "BaseSettings", "Settings", "read_settings", "settings"]
+__all__ = ["BaseSettings", "Settings", "read_settings", "settings"]
 
-FILE: Final = "kb.toml"
 _MAX_BYTES = 1 << 20
 _MAX_SECONDS = 60.0
 
@@ -88,7 +88,7 @@ def settings() -> Settings:
 def read_settings(start: Path | None = None) -> Settings:
     """The settings for the folder `start` (the current one). Raises SettingsError for a file that cannot be read or
     says something that kb does not know."""
-    found = [(_nearest(start), True), (config_folder() / FILE, False)]
+    found = [(_nearest(start), True), (config_folder() / SETTINGS, False)]
     read = [_read(path, foreign) for path, foreign in found if path is not None and path.is_file()]
     merged = Settings()
     for one in read:
@@ -111,7 +111,7 @@ def _nearest(start: Path | None) -> Path | None:
     except OSError:  # the current folder was deleted
         return None
     for folder in (here, *here.parents):
-        path = folder / FILE
+        path = folder / SETTINGS
         if os.path.lexists(path) and folder != config_folder():
             return path if _counts(path) else None
     return None
@@ -189,7 +189,8 @@ class _Reader:
         if url is not None and not url.startswith(("http://", "https://")):
             raise self._error(f"{prefix}url begins with http:// or https://")
         if self.foreign and url is not None:
-            _warn(f"{self.path}: {place} is an address and is not asked; your own {config_folder() / FILE} may name it")
+            own = config_folder() / SETTINGS
+            _warn(f"{self.path}: {place} is an address and is not asked; your own {own} may name it")
             return None
         token = self._text(value, prefix, "token-file")
         projects = self._table(value, prefix, "projects")
@@ -212,7 +213,7 @@ class _Reader:
         if self.foreign and not inside:
             raise self._error(
                 f"{place}: {text!r} lies outside the folder of this file",
-                f"your own {config_folder() / FILE} may name it",
+                f"your own {config_folder() / SETTINGS} may name it",
             )
         return folder
 

@@ -13,10 +13,10 @@ from conftest import CORPUS, EMPTY_RECORD
 
 from kb import KnowledgeBase
 from kb.bases import Bases, open_bases, opened
-from kb.config import FILE, BaseSettings, settings
+from kb.config import BaseSettings, settings
 from kb.errors import IndexMissing, KbError, QueryError
 from kb.index import locate, trust
-from kb.index.locate import Location
+from kb.index.locate import SETTINGS, Location
 from kb.index.user import config_folder
 from kb.places import places
 from kb.records import Hit
@@ -72,7 +72,7 @@ def test_by_default_the_base_here_and_the_one_that_is_part_of_kb(halves: tuple[P
 
 
 def _own(text: str) -> None:
-    path = config_folder() / FILE
+    path = config_folder() / SETTINGS
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     settings.cache_clear()
@@ -132,7 +132,7 @@ def test_each_base_answers_as_if_it_were_asked_alone(both: Bases, halves: tuple[
     assert [hit.rank for hit in answer.hits] == list(range(1, len(answer.hits) + 1))
     for hit in answer.hits:
         assert _seen(hit) == _seen(alone[hit.base, hit.issue])
-    rest = [hit.confidence for hit in answer.hits[1:] if not hit.ruled_out]
+    rest = [round(hit.confidence, 4) for hit in answer.hits[1:] if not hit.ruled_out]
     assert rest == sorted(rest, reverse=True)
     assert {*answer.bases} == {str(half / "index") for half in halves}
 

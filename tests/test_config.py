@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kb.config import FILE, BaseSettings, Settings, read_settings
+from kb.config import BaseSettings, Settings, read_settings
 from kb.errors import SettingsError
 from kb.index import trust
+from kb.index.locate import SETTINGS
 from kb.index.user import config_folder
 
 
@@ -25,17 +26,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _own(text: str) -> Path:
-    path = config_folder() / FILE
+    path = config_folder() / SETTINGS
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     return path
 
 
 def _project(home: Path, text: str, *, trusted: bool = True) -> Path:
-    (home / FILE).write_text(text, "utf-8")
+    (home / SETTINGS).write_text(text, "utf-8")
     if trusted:
         trust.remember(home, True)
-    return home / FILE
+    return home / SETTINGS
 
 
 def test_without_a_file_nothing_is_set(home: Path) -> None:
@@ -95,7 +96,7 @@ def test_a_file_that_came_with_a_folder_counts_only_where_the_folder_is_trusted(
 
 def test_a_link_is_not_followed(home: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.toml").write_text('lang = "zh"\n')
-    (home / FILE).symlink_to(tmp_path / "elsewhere.toml")
+    (home / SETTINGS).symlink_to(tmp_path / "elsewhere.toml")
     trust.remember(home, True)
     assert read_settings() == Settings()
 

@@ -33,6 +33,7 @@ _COMMANDS = {
     "run": "run.run",
     "show": "show.show",
     "projects": "projects.projects",
+    "info": "info.info",
     "build": "build.build",
     "trust": "trust.trust",
     "parse": "parse.parse",

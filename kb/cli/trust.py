@@ -20,7 +20,7 @@ def trust(folder: Path | None, revoke: bool) -> None:
     """Use the base in FOLDER whenever you work in FOLDER or below. Default: the nearest one at or above this folder.
 
     \b
-      kb trust                   the articles/ or index/ at or above this folder
+      kb trust                   the articles/, index/ or kb.toml at or above this folder
       kb trust ~/work/runbooks
       kb trust --revoke
 
@@ -36,7 +36,8 @@ def trust(folder: Path | None, revoke: bool) -> None:
         return
     found = nearest_base(folder)
     if found is None or (folder is not None and str(found) != os.path.realpath(folder)):
-        raise IndexMissing("there is no articles/ and no index/ here", path=folder or Path.cwd(), hint="kb trust DIR")
+        missing = "there is no articles/, no index/ and no kb.toml here"
+        raise IndexMissing(missing, path=folder or Path.cwd(), hint="kb trust DIR")
     if not revoke and (theirs := why_not_ours(found)):
         raise IndexMissing(f"it belongs to somebody else ({theirs})", path=found, hint="kb search --index DIR uses it")
     remember(found, None if revoke else True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from kb.text import visible_line
 
 __all__ = [
     "READS_ARTICLES",
+    "SETTINGS",
     "SHIPPED",
     "Location",
     "bundled",
@@ -45,6 +46,9 @@ STAMP = ".stamp"
 
 SHIPPED = "shipped.stamp"
 """the same for the index in a wheel"""
+
+SETTINGS = "kb.toml"
+"""the file of `kb.config`"""
 
 READS_ARTICLES = ("text", "logs", "articles", "scraped", "encoders", "index", "model")
 """the rooms of this package that decide what an index of the same articles holds"""
@@ -119,8 +123,8 @@ def undecided(start: Path | None = None) -> Path | None:
 
 
 def nearest_base(start: Path | None = None) -> Path | None:
-    """The nearest folder at or above `start` with an `articles/` or `index/`, whoever owns it."""
-    return next((folder for folder, _, _ in _bases(start)), None)
+    """The nearest folder at or above `start` with an `articles/`, an `index/` or a `kb.toml`, whoever owns it."""
+    return next((folder for folder in _folders(start) if _is_file(folder / SETTINGS) or any(_holds(folder))), None)
 
 
 def own_articles(start: Path | None = None) -> Path | None:
@@ -214,16 +218,26 @@ def _cached(articles: Path) -> Location:
     return Location(index, articles, True, bundled=_is_bundled(articles))
 
 
-def _bases(start: Path | None) -> Iterator[tuple[Path, bool, bool]]:
-    """Every folder at or above `start` that holds a base: has it an index, has it articles?"""
+def _folders(start: Path | None) -> Sequence[Path]:
+    """`start` and all above it."""
     try:
         here = (start or Path.cwd()).resolve()
     except OSError:  # the current folder was deleted
-        return
-    for folder in (here, *here.parents):
-        has_index, has_articles = _is_file(folder / "index" / MANIFEST), holds_articles(folder / "articles")
+        return ()
+    return (here, *here.parents)
+
+
+def _bases(start: Path | None) -> Iterator[tuple[Path, bool, bool]]:
+    """Every folder at or above `start` that holds a base: has it an index, has it articles?"""
+    for folder in _folders(start):
+        has_index, has_articles = _holds(folder)
         if has_index or has_articles:
             yield folder, has_index, has_articles
+
+
+def _holds(folder: Path) -> tuple[bool, bool]:
+    """An index, articles?"""
+    return _is_file(folder / "index" / MANIFEST), holds_articles(folder / "articles")
 
 
 def _may_answer(folder: Path) -> bool:
