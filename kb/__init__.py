@@ -17,6 +17,8 @@ TYPE_CHECKING = False  # what type checkers take for true; to import it would co
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase as KnowledgeBase
+    from kb.bases import Bases as Bases
+    from kb.bases import open_bases as open_bases
     from kb.errors import KbError as KbError
     from kb.hooks.excepthook import install_excepthook as install_excepthook
     from kb.hooks.excepthook import uninstall_excepthook as uninstall_excepthook
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Article",
+    "Bases",
     "BuildReport",
     "Finding",
     "Hit",
@@ -50,12 +53,14 @@ __all__ = [
     "build",
     "install_excepthook",
     "load_ipython_extension",
+    "open_bases",
     "uninstall_excepthook",
     "unload_ipython_extension",
 ]
 
 _HOMES = {
     "Article": "kb.records",
+    "Bases": "kb.bases",
     "BuildReport": "kb.index.build",
     "Finding": "kb.scan",
     "Hit": "kb.records",
@@ -69,6 +74,7 @@ _HOMES = {
     "build": "kb.index.build",
     "install_excepthook": "kb.hooks.excepthook",
     "load_ipython_extension": "kb.hooks.ipython",
+    "open_bases": "kb.bases",
     "uninstall_excepthook": "kb.hooks.excepthook",
     "unload_ipython_extension": "kb.hooks.ipython",
 }

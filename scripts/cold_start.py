@@ -4,7 +4,8 @@
 
 Prints medians and their ratios to `python -c "import numpy, faiss, click, tokenizers"` measured in turn with them,
 since machines are noisy; exits with 1 when a ratio is over its limit. Bytecode is written by the first round, for all
-alike. `--naive` adds the script a user would write instead (sentence-transformers and faiss), where that extra is
+alike. `--two` asks a second base beside the one that is part of kb, half of its articles, and prints the ratio to that
+one alone. `--naive` adds the script a user would write instead (sentence-transformers and faiss), where that extra is
 installed.
 """
 
@@ -43,6 +44,7 @@ TRACE = "\n".join(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--two", action="store_true")
     parser.add_argument("--naive", action="store_true")
     args = parser.parse_args()
     kb = shutil.which("kb", path=str(Path(sys.executable).parent)) or shutil.which("kb")
@@ -56,6 +58,11 @@ def main() -> int:
         "40 lines": ([kb, "search", TRACE], None),
         "help": ([kb, "--help"], None),
     }
+    second = tempfile.TemporaryDirectory()
+    if args.two:
+        base = half_of_the_articles(Path(second.name), kb)
+        commands["one base"] = ([kb, "search", "--base", "bundled", "pop from an empty deque"], None)
+        commands["two bases"] = ([kb, "search", "--base", "bundled", "--base", base, "pop from an empty deque"], None)
     if args.naive:
         root = Path(__file__).parent.parent
         command = [
@@ -81,6 +88,7 @@ def main() -> int:
                     return 2
                 if run >= 0:
                     took[name].append(elapsed)
+    second.cleanup()
     floor = statistics.median(took["floor"])
     failed = False
     print(f"{'':10}{'median ms':>10}{'x floor':>9}{'limit':>7}")
@@ -89,7 +97,24 @@ def main() -> int:
         over = limit is not None and median / floor > limit
         failed |= over
         print(f"{name:10}{median * 1000:10.0f}{median / floor:9.2f}{limit or '':>7}{'  OVER' if over else ''}")
+    if args.two:
+        ratio = statistics.median(took["two bases"]) / statistics.median(took["one base"])
+        failed |= ratio > 1.2
+        print(f"two bases / one base {ratio:.2f}, limit 1.2")
     return int(failed)
+
+
+def half_of_the_articles(folder: Path, kb: str) -> str:
+    """Every second article in both languages, built; the folder of the base."""
+    articles = Path(__file__).parent.parent / "articles"
+    for path in sorted((articles / "en").glob("*.md"))[::2]:
+        for lang in ("en", "zh"):
+            (folder / "articles" / lang).mkdir(parents=True, exist_ok=True)
+            if (articles / lang / path.name).exists():
+                shutil.copy(articles / lang / path.name, folder / "articles" / lang)
+    built = [kb, "build", "--articles", str(folder / "articles"), "--index", str(folder / "index")]
+    subprocess.run(built, check=True, capture_output=True)
+    return str(folder)
 
 
 if __name__ == "__main__":

@@ -244,3 +244,26 @@ def test_places_are_folders_or_addresses() -> None:
     assert isinstance(found[0], Location)
     assert found[1] == BaseSettings("http://127.0.0.1:9/", url="http://127.0.0.1:9")
     assert locate.bundled().bundled
+
+
+# --- kb info --------------------------------------------------------------------------------------------------------
+
+
+def test_info_says_which_bases_answer(halves: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    from kb.cli.info import info
+
+    _own(f'[bases]\none = "{halves[0]}"\ngone = "/nowhere"\n')
+    arguments = ["--json", "--base", "one", "--base", "gone"]
+    assert info.main(arguments, standalone_mode=False) == 1
+    form = json.loads(capsys.readouterr().out)
+    one, gone = form["bases"]
+    with KnowledgeBase.open(halves[0]) as base:
+        assert (one["name"], one["issues"], one["snapshot"]) == ("one", base.size, base.snapshot)
+        assert (one["encoder"], one["error"]) == ("kb-static", None)
+    assert gone["name"] == "gone"
+    assert gone["error"]
+    assert form["settings"] == [str(config_folder() / SETTINGS)]
+    assert info.main(["--base", "one", "--base", "gone"], standalone_mode=False) == 1
+    printed = capsys.readouterr().out
+    assert "1. one" in printed
+    assert "does not answer" in printed

@@ -169,3 +169,18 @@ def test_somebody_elses_file_is_not_used(home: Path, monkeypatch: pytest.MonkeyP
     if os.lstat(home).st_uid == 0:
         pytest.skip("root's files count for everybody")
     assert read_settings() == Settings()
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.mark.parametrize("page", ["bases.md", "bases.zh.md"])
+def test_the_sample_of_the_docs_can_be_read(home: Path, page: str) -> None:
+    if not (DOCS / page).exists():
+        pytest.skip("an installation has no docs")
+    sample = (DOCS / page).read_text("utf-8").partition("```toml\n")[2].partition("```")[0]
+    _own(sample)
+    found = read_settings()
+    assert list(found.bases) == ["runbooks", "team", "storage", "cloud"]
+    assert found.bases["cloud"].token_file == config_folder() / "cloud.token"
+    assert found.order == ("storage", "team", "bundled")

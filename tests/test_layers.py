@@ -392,6 +392,7 @@ def test_the_public_face() -> None:
     assert sorted(kb.__all__, key=str.casefold) == sorted(
         [
             "Article",
+            "Bases",
             "BuildReport",
             "Finding",
             "Hit",
@@ -406,6 +407,7 @@ def test_the_public_face() -> None:
             "build",
             "install_excepthook",
             "load_ipython_extension",
+            "open_bases",
             "uninstall_excepthook",
             "unload_ipython_extension",
         ],
