@@ -235,6 +235,11 @@ class Evidence:
     particulars_in_conflict: float
     """kinds in which both name different ones; 1 for three or more"""
 
+    @property
+    def lists_phrasings(self) -> bool:
+        """Does the issue say how people ask ("Asked as")? The question then agrees with that a little in any case."""
+        return self.alias_alignment > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

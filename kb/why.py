@@ -100,7 +100,9 @@ def answer_with_why(result: SearchResult) -> dict[str, Any]:
 
 def why(query: Query, hit: Hit) -> dict[str, Any]:
     """The public JSON form; the evidence that counts most comes first."""
-    counted = contributions(hit.evidence, curve_for(pasted=bool(query.signatures)))
+    counted = contributions(
+        hit.evidence, curve_for(pasted=bool(query.signatures), phrasings=hit.evidence.lists_phrasings)
+    )
     return {
         "evidence": {
             name: {"value": round(getattr(hit.evidence, name), 4), "weight": round(counted[name], 4)}

@@ -10,6 +10,10 @@ with an answer and those without are weighed one to three, as they occur in the 
 have weights of their own that differ as far as the examples demand (ridge regression), and none has a sign that makes
 no sense: more in common never speaks against an issue.
 
+Issues that list no phrasings ("Asked as") have a curve of their own. It is fitted in the same way on a copy of the
+articles without them, and without the other sections that only articles in kb's own form have: so it carries over to
+the pages of others.
+
 Everything is cross-validated over issues: a question is judged by a curve that has seen no question about its issue.
 `--judge` asks the questions of other files and judges them by a curve that was fitted without them. `--ablate` says
 what each kind of evidence earns. `--write` puts the curve, fitted on all questions, into kb/search/weights.json.
@@ -19,9 +23,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,6 +113,24 @@ def asked(question: Question, partly: Sequence[str], result: SearchResult, known
         np.array([hit.ruled_out for hit in hits], float),
         [hit.issue for hit in hits],
     )
+
+
+ONLY_OURS = re.compile(r"### (?:Asked as|常见问法|In short|一句话|Not to be confused with|容易混淆)\b")
+
+
+def without_phrasings(articles: Path, folder: Path) -> Path:
+    """A copy of the articles in `folder` as others write them: without the sections that only our form has."""
+    for path in sorted(articles.glob("*/*.md")):
+        kept, skipping, in_fence = [], False, False
+        for line in path.read_text("utf-8").splitlines():
+            in_fence ^= line.startswith("```")
+            if not in_fence and line.startswith(("# ", "## ", "### ")):
+                skipping = bool(ONLY_OURS.match(line))
+            kept += [] if skipping else [line]
+        copy = folder / path.relative_to(articles)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text("\n".join(kept) + "\n", "utf-8")
+    return folder
 
 
 def ask(files: Iterable[Path], articles: Path, *, leave_out: bool = True) -> list[Asked]:
@@ -259,25 +282,28 @@ def ablation(examples: Sequence[Asked]) -> dict[str, dict[float, float]]:
     return found
 
 
-def written(fitted: Fitted, examples: Sequence[Asked], files: Sequence[Path]) -> str:
-    """The text of weights.json: the weights of the ranking as they are, and this curve."""
+def written(fitted: Mapping[str, Fitted], examples: Sequence[Asked], files: Sequence[Path]) -> str:
+    """The text of weights.json: the weights of the ranking as they are, and these curves, by the issues that they are
+    for."""
 
     def named(values: Vector) -> dict[str, float]:
         return {name: round(float(value), 4) + 0.0 for name, value in zip(NAMES, values, strict=True)}
 
-    curve = {
+    evidence: dict[str, Any] = {
         "fitted": {
             "by": "scripts/fit_evidence.py --write",
             "questions": sorted(path.name for path in files),
             "known": sum(one.known for one in examples),
             "unknown": sum(not one.known for one in examples),
         },
-        "center": named(fitted.center),
-        "spread": named(fitted.spread),
     }
-    for name, pasted in (("pasted", True), ("described", False)):
-        curve[name] = {"weights": named(fitted.weights[pasted]), "bias": round(fitted.bias[pasted], 4)}
-    return json.dumps({**ranking.read_weights(), "evidence": curve}, indent=1) + "\n"
+    for issues, one in fitted.items():
+        curves = {
+            name: {"weights": named(one.weights[pasted]), "bias": round(one.bias[pasted], 4)}
+            for name, pasted in (("pasted", True), ("described", False))
+        }
+        evidence[issues] = {"center": named(one.center), "spread": named(one.spread), **curves}
+    return json.dumps({**ranking.read_weights(), "evidence": evidence}, indent=1) + "\n"
 
 
 def misses(examples: Sequence[Asked], confidences: Sequence[Vector]) -> None:
@@ -317,6 +343,14 @@ def main() -> int:
     if args.misses:
         misses(examples, confidences)
     fitted = fit(examples)
+    with tempfile.TemporaryDirectory() as folder:
+        plain = ask(args.questions, without_phrasings(args.articles, Path(folder)))
+    confidences = cross_validated(plain)
+    print("\nthe same of articles as others write them, by a curve of their own")
+    report(plain, confidences)
+    print("   ".join(f"{level:.0%}: {share:.3f}" for level, share in answered_rightly(plain, confidences).items()))
+    print("\nthe same by the curve for articles that list phrasings")
+    report(plain, [fitted.confidence(one) for one in plain])
     if args.judge:
         print("\nnot fitted on:")
         others = ask(args.judge, args.articles, leave_out=False)
@@ -329,7 +363,8 @@ def main() -> int:
         for name, levels in ablation(examples).items():
             print(f"{name:28}" + "".join(f"{share:8.3f}" for share in levels.values()))
     if args.write:
-        ranking.WEIGHTS.write_text(written(fitted, examples, args.questions), "utf-8")
+        curves = {"with phrasings": fitted, "without": fit(plain)}
+        ranking.WEIGHTS.write_text(written(curves, examples, args.questions), "utf-8")
         drift = max(
             abs(fitted.confidence(one)[0] - confidence_now(one)) for one in examples[:50] if not one.ruled_out[0]
         )
@@ -343,7 +378,8 @@ def confidence_now(one: Asked) -> float:
     from kb.search import verdict
 
     verdict._curves.cache_clear()
-    return confidence(Evidence(**dict(zip(NAMES, one.evidence[0].tolist(), strict=True))), curve_for(pasted=one.pasted))
+    found = Evidence(**dict(zip(NAMES, one.evidence[0].tolist(), strict=True)))
+    return confidence(found, curve_for(pasted=one.pasted, phrasings=found.lists_phrasings))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kb.arrays import Array
-from kb.index.bm25 import Postings
+from kb.index.bm25 import Bag, Postings
 from kb.index.store import Views
 from kb.records import IssueRecord
 
@@ -19,6 +19,8 @@ class Batch:
     """A whole index in memory: what a build made and a store publishes. Row i is `records[i]`."""
 
     records: Sequence[IssueRecord]
+    bags: Sequence[Bag]
+    """the terms of each record"""
     postings: Postings
     views: Views
     profiles: Sequence[bytes]

@@ -258,7 +258,8 @@ def _duplicates(parts: dict[str, _Part]) -> Iterator[ArticleError]:
 def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, float], encoder: Encoder) -> Batch:
     records = [record for _, _, part in kept for record in part.records]
     groups = [group for _, _, part in kept for group in part.views]
-    postings = postings_of([one for _, _, part in kept for one in part.bags])
+    bags = [one for _, _, part in kept for one in part.bags]
+    postings = postings_of(bags)
     views = Views(
         np.concatenate([vectors for vectors, _ in groups] or [np.zeros((0, encoder.dim), np.float32)]),
         np.repeat(np.arange(len(records), dtype=np.int32), [len(kinds) for _, kinds in groups]),
@@ -266,6 +267,7 @@ def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, f
     )
     return Batch(
         records=records,
+        bags=bags,
         postings=postings,
         views=views,
         profiles=[one for _, _, part in kept for one in part.profiles],

@@ -41,6 +41,8 @@ _ATTEMPTS = 5  # how often an index may be replaced under a reader that is just 
 
 def publish(folder: Path, batch: Batch) -> str:
     """Commits the batch to the folder and returns the snapshot's id. The caller holds `snapshot.locked(folder)`."""
+    from kb.index.faults import faults  # late: a search has no use for it
+
     lines = [_line(record.as_dict()) for record in batch.records]
     issues = {issue: i for i, issue in enumerate(sorted({r.issue for r in batch.records}))}
     subjects = [{name.casefold() for name in (r.project, *r.tags) if name} for r in batch.records]
@@ -59,6 +61,7 @@ def publish(folder: Path, batch: Batch) -> str:
                 "profile_starts": starts_of(batch.profiles),
                 "profile_digests": digests_of(batch.profiles),
                 "issue": np.fromiter((issues[r.issue] for r in batch.records), np.int32, len(lines)),
+                "fault": np.array(faults(batch.records, batch.bags), np.int32),
                 "lang": np.fromiter((LANGS.index(r.lang) for r in batch.records), np.int32, len(lines)),
                 "about": np.array(about, np.int32).reshape(-1, 2),  # row, number of a name among the subjects
             }
@@ -150,7 +153,7 @@ class FaissStore:
         self._profiles = Parts(folder, files["profiles"], rows["profile_starts"], rows["profile_digests"])
         text = bytes(lexical["terms"]).decode("utf-8")
         terms = text.split("\n") if text else []
-        columns = Columns(rows["issue"], rows["lang"], rows["about"], manifest["subjects"])
+        columns = Columns(rows["issue"], rows["fault"], rows["lang"], rows["about"], manifest["subjects"])
         vocabulary = Vocabulary(terms, np.diff(lexical["starts"]), lexical["surprisal"], lexical["log_p"])
         self.header = Header(manifest, identity, columns, vocabulary)
         self._views = Views(dense["views"], dense["rows"], dense["kinds"])  # half floats, unlike what `views` gives
@@ -177,7 +180,7 @@ class FaissStore:
             self._records is not None
             and self._profiles is not None
             and self._records.size == self._profiles.size == n
-            and columns.issue.shape == columns.lang.shape == (n,)
+            and columns.issue.shape == columns.fault.shape == columns.lang.shape == (n,)
             and columns.about.ndim == 2
             and columns.about.shape[1] == 2
             and v.vectors.dtype == np.float16

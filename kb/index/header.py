@@ -33,6 +33,8 @@ class Columns:
 
     issue: Array
     """(n,) int32: a number that the translations of one issue share"""
+    fault: Array
+    """(n,) int32: a number that the issues of one fault share (`kb.index.faults`)"""
     lang: Array
     """(n,) int32: position in `LANGS`"""
     about: Array
@@ -64,11 +66,11 @@ class Columns:
         """The projects and tags of a record, in lower case."""
         return [self.subjects[number] for number in self.about[self.about[:, 0] == row, 1].tolist()]
 
-    def translations(self, rows: Sequence[int] | Array) -> tuple[Array, Array]:
-        """All rows of the issues that `rows` belong to, and the issue number of each; ordered by issue, then row."""
-        found = np.flatnonzero(np.isin(self.issue, self.issue[np.asarray(rows, np.int64)]))
-        found = found[np.argsort(self.issue[found], kind="stable")]
-        return found, self.issue[found]
+    def tellings(self, rows: Sequence[int] | Array) -> tuple[Array, Array]:
+        """All rows of the faults that `rows` belong to, and the fault number of each; ordered by fault, then row."""
+        found = np.flatnonzero(np.isin(self.fault, self.fault[np.asarray(rows, np.int64)]))
+        found = found[np.argsort(self.fault[found], kind="stable")]
+        return found, self.fault[found]
 
     def translation(self, row: int, lang: Lang) -> int:
         """The row of the same issue in `lang`, or `row` itself where there is none."""

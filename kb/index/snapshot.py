@@ -35,7 +35,7 @@ __all__ = [
     "write",
 ]
 
-FORMAT = 5
+FORMAT = 6
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"

@@ -91,8 +91,10 @@ def candidates(
     k: int,
     printed_by: Callable[[int], Printed],
     around: str,
+    absent: Collection[int] = (),
 ) -> Candidates:
     """At least the k best issues of `rows` (None: of all), where there are so many, and the best ones outside.
+    `absent`: rows of issues that are passed over as if the base did not have them.
     `printed_by` gives the error lines of the record in a row. `around`: all that was pasted, of which `query` may be a
     line: conditions of `IssueRecord.branches` are looked for in it."""
     vocabulary, columns = store.header.vocabulary, store.header.columns
@@ -100,10 +102,11 @@ def candidates(
     terms = _most_informative(information, said.errors, _merged(shares, said.context))
     texts = [question_text(query), "\n".join(query.signatures[:3]) or query.prose[:2000]]
     vector, main_vector = np.nan_to_num(encoder.encode(texts, kind="query"), posinf=0, neginf=0)
-    found = _nearest(store, vector, terms, None, k)
+    found = _nearest(store, vector, terms, None, k + len(absent))
     if rows is not None:
         found |= _nearest(store, vector, terms, rows, k)
-    translations, issues = columns.translations(sorted(found))
+    found.difference_update(absent)
+    translations, issues = columns.tellings(sorted(found))
     if rows is not None:
         # Of an issue that passes the filter only the translations that do.
         passes = np.isin(translations, rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -75,8 +75,9 @@ class Searcher:
         project: str | None = None,
         min_confidence: float = KNOWN_AT,
         printed: bool = False,
+        absent: Collection[int] = (),
     ) -> SearchResult:
-        """See `KnowledgeBase.search`. `printed`: the text is the output of a program, and nobody wrote around it."""
+        """See `KnowledgeBase.search`. `absent`: rows of issues that are passed over as if the base had none of them."""
         started = time.perf_counter()
         if not 1 <= k <= MAX_K:
             raise QueryError(f"k is {k}, it can be 1 to {MAX_K}")
@@ -90,7 +91,7 @@ class Searcher:
         if rows is not None and not len(rows) and not self._knows(project):
             known = ", ".join(manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
-        read_as, hits = self._of_readings(query, k, rows, lang, min_confidence)
+        read_as, hits = self._of_readings(query, k, rows, lang, min_confidence, absent)
         said = verdict(hits[0].confidence, min_confidence) if hits and not hits[0].ruled_out else "unknown"
         if query.is_log and not query.failures:
             said = "unknown"  # what a healthy program prints is no evidence
@@ -103,32 +104,46 @@ class Searcher:
         return rows is None or len(rows) > 0
 
     def _of_readings(
-        self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None, known_at: float
+        self,
+        query: Query,
+        k: int,
+        rows: np.ndarray | None,
+        lang: Lang | None,
+        known_at: float,
+        absent: Collection[int],
     ) -> tuple[Query, list[Hit]]:
         """The hits of one line of a log that failed, by itself, where such a line is known: the rest of a log drowns
         it. Of several the surest, and of equally sure ones the one that says most. Else those of the whole text."""
         around = _telling(query.text) if query.is_log else query.text
         known: list[tuple[Query, list[Hit]]] = []
         for line in map(read, query.failures if query.is_log else ()):
-            hits = self._hits(line, k, rows, lang or query.lang, around=around)
+            hits = self._hits(line, k, rows, lang or query.lang, around, absent)
             if hits and hits[0].confidence >= known_at and not hits[0].ruled_out:
                 known.append((replace(line, lang=query.lang), hits))
         # Of a message with many causes the rest of the log may say which one it is.
         if with_one_cause := [one for one in known if not one[1][0].record.branches]:
             return max(with_one_cause, key=_sureness)
-        whole = self._hits(query, k, rows, lang, around=around)
+        whole = self._hits(query, k, rows, lang, around, absent)
         says_more = (
             whole and whole[0].confidence >= known_at and not whole[0].ruled_out and not whole[0].record.branches
         )
         return max(known, key=_sureness) if known and not says_more else (query, whole)
 
-    def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None, *, around: str) -> list[Hit]:
+    def _hits(
+        self,
+        query: Query,
+        k: int,
+        rows: np.ndarray | None,
+        lang: Lang | None,
+        around: str,
+        absent: Collection[int],
+    ) -> list[Hit]:
         """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; in `lang` or in the
         question's language. `around`: all that was pasted, of which `query` may be a line."""
         columns, weights = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
         shares = Shares.of(query, self.store.header.vocabulary)
         found = candidates(
-            self.store, self.encoder, self._information, query, shares, rows, k, self._printed_by, around
+            self.store, self.encoder, self._information, query, shares, rows, k, self._printed_by, around, absent
         )
         scores = ranking.scores(found.features, weights)
         every = np.lexsort((found.rows, -scores, found.ruled_out))  # what a number rules out comes last
@@ -175,7 +190,8 @@ class Searcher:
     ) -> list[tuple[float, Evidence]]:
         """The confidence in each of `order`, and the evidence for it. `every`: all candidates, best first, among which
         its rivals are."""
-        curve = curve_for(pasted=bool(question.query.signatures))
+        pasted = bool(question.query.signatures)
+        curves = [curve_for(pasted=pasted, phrasings=phrasings) for phrasings in (False, True)]
         rivals = [at for at in every[: RIVALS + 1].tolist() if at not in order]
         looked_at = [*order.tolist(), *rivals]
         everyone = [*looked_at, *np.delete(np.arange(len(scores)), looked_at).tolist()]
@@ -192,7 +208,7 @@ class Searcher:
         if len(ready.subjects) > _MAX_SUBJECTS or len(ready.terms) > _MAX_TERMS:
             self._ready = _Ready()  # other threads end with the old one
         return [
-            (0.0 if found.ruled_out[at] else confidence(one, curve), one)
+            (0.0 if found.ruled_out[at] else confidence(one, curves[one.lists_phrasings]), one)
             for at, one in zip(order.tolist(), told, strict=True)
         ]
 
@@ -234,7 +250,7 @@ class Searcher:
         """The issue of a record, with the projects of that record."""
         found = ready.subjects.get(row)
         if found is None:
-            rows = self.store.header.columns.translations([row])[0].tolist()
+            rows = self.store.header.columns.tellings([row])[0].tolist()
             twin = next((ready.subjects[other] for other in rows if other in ready.subjects), None)
             products = digests(self._products(row)).tolist()
             twin = twin or Subject.of(self.store.profiles(rows), self._information, ready.terms)

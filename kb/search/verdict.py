@@ -3,8 +3,9 @@
 A logistic curve over the evidence (`kb.records.Evidence`), fitted on the world as it is: of the questions that people
 really ask, one in four is about an issue that a base has. So the questions of the fit are asked with their article in
 the base and with it taken out, and weighed one to three (`scripts/fit_evidence.py`). Pasted errors and descriptions
-have weights of their own, because a program repeats itself word by word and people never do. The weights are data, in
-`weights.json`; chosen by hand are only the two thresholds.
+have weights of their own, because a program repeats itself word by word and people never do. So have issues that list
+no phrasings ("Asked as"), as the pages of most people: what others hear from the phrasings must not be held against
+them. The weights are data, in `weights.json`; chosen by hand are only the two thresholds.
 """
 
 from __future__ import annotations
@@ -58,13 +59,17 @@ class Curve:
 
 
 @cache
-def _curves() -> dict[str, Curve]:
+def _curves() -> dict[tuple[str, str], Curve]:
     try:
         found = read_weights()["evidence"]
-        curves = {kind: Curve(found["center"], found["spread"], **found[kind]) for kind in ("pasted", "described")}
+        curves = {
+            (issue, question): Curve(found[issue]["center"], found[issue]["spread"], **found[issue][question])
+            for issue in ("with phrasings", "without")
+            for question in ("pasted", "described")
+        }
         good = all(
             {*numbers} == {*NAMES} for one in curves.values() for numbers in (one.center, one.spread, one.weights)
-        ) and all(value > 0 for value in found["spread"].values())
+        ) and all(value > 0 for one in curves.values() for value in one.spread.values())
     except (KeyError, TypeError, AttributeError):
         good = False
     if not good:
@@ -72,9 +77,10 @@ def _curves() -> dict[str, Curve]:
     return curves
 
 
-def curve_for(*, pasted: bool) -> Curve:
-    """The curve for a question with error lines (`pasted`), or for a description."""
-    return _curves()["pasted" if pasted else "described"]
+def curve_for(*, pasted: bool, phrasings: bool = True) -> Curve:
+    """The curve for a question with error lines (`pasted`) or a description, and for an issue that lists `phrasings` or
+    none."""
+    return _curves()["with phrasings" if phrasings else "without", "pasted" if pasted else "described"]
 
 
 def contributions(found: Evidence, curve: Curve) -> dict[str, float]:
