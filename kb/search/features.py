@@ -28,6 +28,7 @@ __all__ = ["Candidates", "Printed", "Shares", "candidates", "codes_of", "met_bra
 
 _CANDIDATES = 20  # records from each half; with 60 nothing changes on 846 questions
 _COMPARED = 8  # issues whose error lines are compared word by word; with 4 one more log is missed, with 16 none less
+_SAYS_ENOUGH = 2.5  # what a line must say to identify a failure by itself; a term that no issue has says 1
 _CONTRADICTED = 0.5  # what is left of every feature when the issue prints another code, or a number excludes it
 _MAX_TERMS = 400  # of a long log, the most informative
 
@@ -70,6 +71,9 @@ class Candidates:
     """(n,) float32: the cosine of title and symptom with the question's error lines, or with a description"""
     ruled_out: Array
     """(n,) bool: the question prints a number that the record excludes"""
+    repeated: Array
+    """(n,) float32: how much of a line of the question one error line of the record repeats, as a share of what the
+    line says; 0 for a line that says little"""
     ways_out: Mapping[int, Mapping[int, bool]]
     """position of an issue with many causes (a family) -> those of the issues to which it leads -> does the question
     meet the condition for that?"""
@@ -120,6 +124,7 @@ def candidates(
             dict.fromkeys(ranking.NAMES, nothing),
             nothing,
             np.zeros(0, bool),
+            nothing,
             {},
             tuple(shares),
         )
@@ -151,8 +156,8 @@ def candidates(
     ways_out = _ways_out(around, printed)
     if ways_out and query.signatures:
         _without_families(table["bm25_margin"], weights.sum(axis=1), ways_out, information.unseen)
-    ruled_out = _compare_errors(table, query, vocabulary.tokenise, printed)
-    return Candidates(chosen, inside, table, described, ruled_out, ways_out, tuple(shares))
+    ruled_out, repeated = _compare_errors(table, query, vocabulary.tokenise, printed, information)
+    return Candidates(chosen, inside, table, described, ruled_out, repeated, ways_out, tuple(shares))
 
 
 def _nearest(store: Store, vector: Array, terms: Sequence[str], rows: Array | None, k: int) -> set[int]:
@@ -179,21 +184,46 @@ def _promising(table: dict[str, Array], query: Query, inside: Array) -> list[int
 
 
 def _compare_errors(
-    table: dict[str, Array], query: Query, tokenise: Callable[[str], list[str]], printed: Mapping[int, Printed]
-) -> Array:
-    """Fills in `bigram_overlap` and lowers what contradicts the question; (n,) bool: which issues a number rules out.
+    table: dict[str, Array],
+    query: Query,
+    tokenise: Callable[[str], list[str]],
+    printed: Mapping[int, Printed],
+    information: TermInformation,
+) -> tuple[Array, Array]:
+    """Fills in `bigram_overlap` and lowers what contradicts the question; `Candidates.ruled_out` and `repeated`.
     `printed`: by position, of the issues that are compared."""
     lines = [tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
     codes_asked = codes_of(query)
-    ruled_out = np.zeros(len(table["bigram_overlap"]), bool)
+    telling = [said for line in lines if sum((said := _information_of(line, information)).values()) >= _SAYS_ENOUGH]
+    ruled_out, repeated = np.zeros(len(table["bigram_overlap"]), bool), np.zeros(len(table["bigram_overlap"]))
     has_numbers = any(map(str.isdigit, query.text))
     for i, one in printed.items():
         table["bigram_overlap"][i] = ranking.bigram_overlap(lines, one.terms)
+        repeated[i] = _repeated(telling, one.terms)
         ruled_out[i] = bool(one.conditions) and has_numbers and _excluded(query.text, one.conditions)
         if ruled_out[i] or contradicts(codes_asked, one.codes):
             for column in table.values():
                 column[i] *= _CONTRADICTED
-    return ruled_out
+            repeated[i] = 0.0
+    return ruled_out, repeated
+
+
+def _information_of(line: Sequence[str], information: TermInformation) -> dict[str, float]:
+    """Of each term of a line that is no number, as a share of that of a term that no issue has."""
+    terms = [term for term in dict.fromkeys(line) if not term.isdigit()]
+    return dict(zip(terms, (information.of(terms) / information.unseen).tolist(), strict=True))
+
+
+def _repeated(lines: Sequence[Mapping[str, float]], printed: Sequence[Sequence[str]]) -> float:
+    """How much of the nearest of `lines` (terms and what each says) one printed line repeats."""
+    return max(
+        (
+            sum(says for term, says in line.items() if term in there) / sum(line.values())
+            for there in map(set, printed)
+            for line in lines
+        ),
+        default=0.0,
+    )
 
 
 def _excluded(text: str, conditions: Sequence[str]) -> bool:

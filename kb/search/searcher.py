@@ -24,7 +24,7 @@ from kb.search.evidence import RIVALS, Question, Subject, covers_more, evidence
 from kb.search.features import Candidates, Printed, Shares, candidates, met_branches
 from kb.search.front import FrontTerms
 from kb.search.terms import TermInformation
-from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, verdict
+from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, of_a_repeated_line, verdict
 
 __all__ = ["MAX_K", "Searcher"]
 
@@ -207,10 +207,12 @@ class Searcher:
         )
         if len(ready.subjects) > _MAX_SUBJECTS or len(ready.terms) > _MAX_TERMS:
             self._ready = _Ready()  # other threads end with the old one
-        return [
-            (0.0 if found.ruled_out[at] else confidence(one, curves[one.lists_phrasings]), one)
-            for at, one in zip(order.tolist(), told, strict=True)
-        ]
+        verified: list[tuple[float, Evidence]] = []
+        for at, one in zip(order.tolist(), told, strict=True):
+            others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
+            sure = of_a_repeated_line(confidence(one, curves[one.lists_phrasings]), float(found.repeated[at]), others)
+            verified.append((0.0 if found.ruled_out[at] else sure, one))
+        return verified
 
     def _surest_first(
         self, question: Question, found: Candidates, order: list[int], verified: list[tuple[float, Evidence]]

@@ -11,7 +11,7 @@ them. The weights are data, in `weights.json`; chosen by hand are only the two t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -29,6 +29,7 @@ __all__ = [
     "confidence",
     "contributions",
     "curve_for",
+    "of_a_repeated_line",
     "verdict",
 ]
 
@@ -40,6 +41,9 @@ LIKELY_AT = 0.2
 
 MOST_LIKELY = 3
 """issues that are named as likely"""
+
+WORD_BY_WORD, NEARLY = 0.97, 0.8
+"""the share of a line from which an issue prints it, and from which another one prints it nearly"""
 
 CLIP = 4.0
 """standard deviations beyond which a value counts no more: evidence of a kind that the fit has not seen"""
@@ -95,6 +99,15 @@ def contributions(found: Evidence, curve: Curve) -> dict[str, float]:
 def confidence(found: Evidence, curve: Curve) -> float:
     """In (0, 1): the probability that this is the issue in question."""
     return 1 / (1 + math.exp(-(sum(contributions(found, curve).values()) + curve.bias)))
+
+
+def of_a_repeated_line(confidence: float, share: float, others: Iterable[float]) -> float:
+    """The confidence in an issue that prints what was pasted word by word, however little else speaks for it: known,
+    when no other issue prints it, and one of those that are likely, when others do. `share`, and `others` of the other
+    issues: as `Candidates.repeated`."""
+    if share < WORD_BY_WORD:
+        return confidence
+    return max(confidence, KNOWN_AT if max(others, default=0.0) < NEARLY else LIKELY_AT)
 
 
 def verdict(confidence: float, known_at: float = KNOWN_AT) -> Verdict:
