@@ -196,16 +196,18 @@ def _cell_spans(text: str) -> Iterator[tuple[int, int]]:
 def _paragraphs(lines: Sequence[Line], first: int, stop: int, indents: list[int]) -> Iterator[Block]:
     """Runs of text lines without a blank between them, cut at list items, labels and lines that are not wrapped."""
     width = max(_width(lines[n].text) for n in range(first, stop))
+    full = sum(_width(lines[n].text) > 0.8 * width for n in range(first, stop)) > 1
     cut = first
     for n in range(first, stop):
-        if n > cut and not _continues(lines[n - 1].text, lines[n].text, width):
+        if n > cut and not _continues(lines[n - 1].text, lines[n].text, width, full=full):
             yield from _paragraph(lines, cut, n, indents)
             cut = n
     yield from _paragraph(lines, cut, stop, indents)
 
 
-def _continues(before: str, text: str, width: int) -> bool:
-    """Whether the line was wrapped: the one before it is full, so that the first word had no room there."""
+def _continues(before: str, text: str, width: int, *, full: bool) -> bool:
+    """Whether the line was wrapped: the one before it is full, so that the first word had no room there. `full`: the
+    paragraph has several lines of about that width, so that it is one."""
     start, quoted = _content(text)
     if _ITEM.match(text[start:]) or read_label(text[start : start + 80]) or _HARD_BREAK.search(before):
         return False
@@ -213,7 +215,7 @@ def _continues(before: str, text: str, width: int) -> bool:
         return False
     word = re.match(r"[\x21-\x7e]{1,40}|.", text[start:])
     room = _width(before) + 1 + (_width(word[0]) if word else 0)
-    wrapped = _width(before) >= 40 and room > width - 3 and width <= 140
+    wrapped = _width(before) >= (40 if full else 66) and room > width - 3 and width <= 140
     return wrapped or (text[start : start + 1].islower() and _width(before) >= 30 and not _ENDS.search(before))
 
 

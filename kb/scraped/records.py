@@ -47,8 +47,14 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     """The issues in the order of the page. A title that nothing follows is none. `every_question`: questions about
     no failure, too."""
     found: list[Issue] = []
-    asked = False
+    asked = rejected = False
     for n, tag in enumerate(_whole(blocks, tags)):
+        if tag == "title" and found and title_of(blocks[n]) == title_of(blocks[found[-1].title]):
+            continue  # the page shows its title twice
+        if blocks[n].opens and blocks[n].ends and (tag in ("title", "label") or role_of(blocks[n].text)):
+            rejected = role_of(blocks[n].text) == "rejected"
+        if rejected:
+            continue  # advice that does not help
         if tag == "other" and found and not asked and not found[-1].has_remedy and blocks[n].kind != "heading":
             # what stands between a title and its remedy tells what happened, unless it says that it answers
             tag = "fix" if _ANSWER.match(blocks[n].text) else "symptom"
