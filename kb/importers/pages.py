@@ -77,7 +77,7 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> DraftArtic
     return DraftArticle(
         slug=_slug(stem, f"{article.title} {page.title}"),
         lang=article.lang,
-        title=article.title or page.title or first.title,
+        title=first.title if len(article.records) == 1 else article.title or page.title or first.title,
         project=owner,
         tags=first.tags,
         versions=first.versions,

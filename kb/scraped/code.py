@@ -27,7 +27,7 @@ MODEL = Path(__file__).parent / "code.safetensors"
 ROWS = 1 << 13
 _PIECE = re.compile(r"[A-Za-z]+|\d+|[\u3400-\u9fff]+|[^\sA-Za-z0-9\u3400-\u9fff]")
 _MOST_PIECES = 40
-_SAYS = re.compile(r"[A-Za-z0-9(){}\[\]]")
+_SAYS = re.compile(r"[A-Za-z0-9#(){}\[\]]")
 _MARK = re.compile(r"\s{0,20}(?:[-*+•·●]\s|\d{1,2}[.、)]\s?|[（(]?[一二三四五六七八九十\d]{1,3}[)）、])")
 
 
@@ -35,8 +35,8 @@ def fence_again(lines: Sequence[Line]) -> list[Line]:
     """The lines with a fence around each run of code. A page that has fences keeps them, and gets no others."""
     if any(line.kind == "fence" for line in lines):
         return list(lines)
-    asked = [line for line in lines if line.kind not in ("blank", "rule")]
-    found = {id(line) for line, code in zip(asked, is_code(asked), strict=True) if code}
+    marked = any(line.kind == "heading" and line.level > 1 for line in lines)
+    found = {id(line) for run in _runs(lines, marked=marked) for line in run}
     if not found:
         return list(lines)
     done: list[Line] = []
@@ -63,10 +63,26 @@ def fence_again(lines: Sequence[Line]) -> list[Line]:
     return [*done, *held]
 
 
+def _runs(lines: Sequence[Line], *, marked: bool) -> list[list[Line]]:
+    """The runs of code. `# why` is a comment where code stands beside it, or elsewhere on a page with such comments;
+    on a page that has `marked` its headings it is a heading."""
+    asked = [line for line in lines if line.kind not in ("blank", "rule")]
+    asked = asked[1:] if asked and asked[0].kind == "heading" else asked  # the title of the page
+    codes = [code and not (marked and line.kind == "heading") for line, code in zip(asked, is_code(asked), strict=True)]
+    runs = [
+        [line for line, _ in run] for code, run in groupby(zip(asked, codes, strict=True), lambda one: one[1]) if code
+    ]
+    kinds = [{line.kind == "heading" for line in run} for run in runs]
+    commented = {True, False} in kinds
+    return [run for run, kind in zip(runs, kinds, strict=True) if commented or kind != {True}]
+
+
 def could_be_code(line: Line) -> bool:
     if line.kind == "heading":
         return line.level == 1 and line.text.startswith("# ")
-    return line.kind in ("text", "code", "html") and _SAYS.search(line.text) is not None and not is_error_line(line.text)
+    return (
+        line.kind in ("text", "code", "html") and _SAYS.search(line.text) is not None and not is_error_line(line.text)
+    )
 
 
 def is_code(lines: Sequence[Line]) -> list[bool]:

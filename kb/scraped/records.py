@@ -47,17 +47,18 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     """The issues in the order of the page. A title that nothing follows is none. `every_question`: questions about
     no failure, too."""
     found: list[Issue] = []
-    asked = rejected = False
+    asked, said = False, ""
     for n, tag in enumerate(_whole(blocks, tags)):
         if tag == "title" and found and title_of(blocks[n]) == title_of(blocks[found[-1].title]):
             continue  # the page shows its title twice
-        if blocks[n].opens and blocks[n].ends and (tag in ("title", "label") or role_of(blocks[n].text)):
-            rejected = role_of(blocks[n].text) == "rejected"
-        if rejected:
-            continue  # advice that does not help
+        lone = blocks[n].opens and blocks[n].ends and blocks[n].kind != "code"
+        role = role_of(blocks[n].text) if lone else ""
+        said = role if role or tag in ("title", "label", "question") else said
+        if said == "rejected" or (role in _FIELDS and tag in _FIELDS):
+            continue  # advice that does not help; a label by its words
         if tag == "other" and found and not asked and not found[-1].has_remedy and blocks[n].kind != "heading":
-            # what stands between a title and its remedy tells what happened, unless it says that it answers
-            tag = "fix" if _ANSWER.match(blocks[n].text) else "symptom"
+            # what stands between a title and its remedy tells what happened, unless it or its label says that it answers
+            tag = "fix" if _ANSWER.match(blocks[n].text) or said == "fix" else "cause" if said == "cause" else "symptom"
         if blocks[n].kind == "rule":
             continue
         if tag == "title" and found and role_of(blocks[n].text):
@@ -89,6 +90,7 @@ def _whole(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
         whole[heads[0] if heads else min(whole.index(tag) for tag in ("symptom", "cause", "fix") if tag in whole)] = (
             "title"
         )
+    _level_lists(blocks, whole)
     starts = [n for n, block in enumerate(blocks) if block.opens]
     for start, stop in pairwise([*starts, len(blocks)]):
         if blocks[start].marker and "fix" in whole[start:stop] and not {"title", "question"} & set(whole[start:stop]):
@@ -109,6 +111,22 @@ def _whole(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
             whole[n] = "fix"
             step = n
     return whole
+
+
+def _level_lists(blocks: Sequence[Block], tags: list[str]) -> None:
+    """A list under `Causes` of which some items were taken for something else: all of them are causes."""
+    said, n = "", 0
+    while n < len(blocks):
+        if not blocks[n].depth:
+            lone = blocks[n].opens and blocks[n].ends and blocks[n].kind != "code"
+            role = role_of(blocks[n].text) if lone else ""
+            said = role if role or blocks[n].kind == "heading" or tags[n] in ("title", "label") else said
+            n += 1
+            continue
+        stop = next((k for k in range(n, len(blocks)) if not blocks[k].depth), len(blocks))
+        if said in ("cause", "symptom") and said in tags[n:stop] and {*tags[n:stop]} <= {*_FIELDS, "other"}:
+            tags[n:stop] = [said] * (stop - n)
+        n = stop
 
 
 def _share_answers(found: list[Issue]) -> None:

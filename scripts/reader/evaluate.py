@@ -116,7 +116,9 @@ def measure(pages: Iterable[Page], tagger: Tagger) -> Figures:
 def draw(pages: Sequence[Page], count: int) -> list[Page]:
     rng = random.Random(1)
     material = gather(shipped_records(), pages, rng)
-    return [draw_page(material, rng, n) for n in range(count)] + [draw_post(material, rng, n) for n in range(count // 2)]
+    return [draw_page(material, rng, n) for n in range(count)] + [
+        draw_post(material, rng, n) for n in range(count // 2)
+    ]
 
 
 def kind_of(page: Page) -> str:

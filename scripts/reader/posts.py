@@ -145,7 +145,9 @@ class _Post:
     def text(self) -> str:
         rng, lang = self.rng, self.lang
         some = rng.choices(self.material.issues[lang], k=40)
-        entry = next((one for one in some if len(one.parts) > 1 and not _ODD.search(one.title + str(one.parts))), some[0])
+        entry = next(
+            (one for one in some if len(one.parts) > 1 and not _ODD.search(one.title + str(one.parts))), some[0]
+        )
         parts = {tag: [text for t, text in entry.parts if t == tag] for tag in ("symptom", "cause", "fix")}
         title = self._plain(rng.choice(_TITLES[lang]).format(entry.title.rstrip("?？。.")))
         out = [f"⟦lang: {lang}⟧", *self._furniture(_TOP, rng.choice((0, 0, 1, 2, 4)))]
