@@ -124,7 +124,8 @@ def _level_lists(blocks: Sequence[Block], tags: list[str]) -> None:
             n += 1
             continue
         stop = next((k for k in range(n, len(blocks)) if not blocks[k].depth), len(blocks))
-        if said in ("cause", "symptom") and said in tags[n:stop] and {*tags[n:stop]} <= {*_FIELDS, "other"}:
+        inside = {*tags[n:stop]}
+        if said in inside and (said == "cause" and inside <= {*_FIELDS, "other"} or inside <= {"symptom", "title", "other"}):
             tags[n:stop] = [said] * (stop - n)
         n = stop
 

@@ -25,6 +25,14 @@ _TITLES = {
         "Troubleshooting {}", "{} - what it means and how to fix it", "Debugging {}", "{} (fixed)", "{} runbook",
     ),
 }  # fmt: skip
+_SEVERAL = {
+    "zh": ("{name}常见报错汇总", "{name}踩坑记录", "使用{name}遇到的几个问题", "{name}问题集", "训练中的几个坑"),
+    "en": ("Problems we met with {name}", "{name}: errors and what to do", "Notes on {name}", "Common {name} errors"),
+}
+_OPENINGS = {
+    "zh": ("", "", "{n}. ", "问题{zh}：", "{zh}、", "报错{n}：", "{n}、"),
+    "en": ("", "", "{n}. ", "Issue {n}: ", "Error {n}: ", "{n}) "),
+}
 _TOP = {
     "zh": (
         "首页 / 博客 / {name}", "首页 > 技术文章 > 正文", "原创", "作者：林小舟", "{name}技术社区", "发布于 2024-{m:02}-1{d}",
@@ -144,21 +152,27 @@ class _Post:
 
     def text(self) -> str:
         rng, lang = self.rng, self.lang
-        some = rng.choices(self.material.issues[lang], k=40)
-        entry = next(
-            (one for one in some if len(one.parts) > 1 and not _ODD.search(one.title + str(one.parts))), some[0]
-        )
-        parts = {tag: [text for t, text in entry.parts if t == tag] for tag in ("symptom", "cause", "fix")}
-        title = self._plain(rng.choice(_TITLES[lang]).format(entry.title.rstrip("?？。.")))
+        several = rng.random() < 0.35
+        entries = [self._entry() for _ in range(rng.randint(2, 4) if several else 1)]
+        title = self._plain(rng.choice(_TITLES[lang]).format(entries[0].title.rstrip("?？。.")))
+        title = rng.choice(_SEVERAL[lang]).format(name=self.name) if several else title
         out = [f"⟦lang: {lang}⟧", *self._furniture(_TOP, rng.choice((0, 0, 1, 2, 4)))]
-        out.append(f"⟦title⟧{'# ' if self.marked else ''}{title}")
+        out.append(f"⟦{'other' if several else 'title'}⟧{'# ' if self.marked else ''}{title}")
         out += self._furniture(_TOP, rng.choice((0, 0, 1, 2)))
         if rng.random() < 0.3:
             out.append("⟦other⟧" + rng.choice(_INTRO[lang]))
         order = ["symptom", "cause", "fix"]
         if rng.random() < 0.12:
             order = ["symptom", "fix", "cause"]
-        body = [piece for tag in order if parts[tag] for piece in self._section(tag, parts[tag])]
+        opening = rng.choice(_OPENINGS[lang])
+        body = []
+        for n, entry in enumerate(entries, 1):
+            if several:
+                self.sections = 0
+                words = self._plain(entry.title).replace("\n", " ")
+                body.append(f"⟦title⟧{'## ' if self.marked else ''}{opening.format(n=n, zh=_DIGITS[n - 1])}{words}")
+            parts = {tag: [text for t, text in entry.parts if t == tag] for tag in order}
+            body += [piece for tag in order if parts[tag] for piece in self._section(tag, parts[tag])]
         if rng.random() < 0.3:
             heads = [
                 self._plain(line) for piece in body if piece.startswith("⟦label⟧") for line in (piece[7:].strip("# "),)
@@ -175,6 +189,12 @@ class _Post:
             others = rng.choices(self.material.issues[lang], k=rng.randint(2, 5))
             bottom[1:1] = [f"⟦boilerplate⟧- {self._plain(other.title)}" for other in others]
         return self.gap.join([*out, *bottom]) + "\n"
+
+    def _entry(self) -> Entry:
+        some = self.rng.choices(self.material.issues[self.lang], k=40)
+        return next(
+            (one for one in some if len(one.parts) > 1 and not _ODD.search(one.title + str(one.parts))), some[0]
+        )
 
     def _furniture(self, pool: dict[str, tuple[str, ...]], count: int) -> list[str]:
         rng, lang = self.rng, self.lang
