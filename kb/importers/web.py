@@ -33,13 +33,13 @@ _FRAME = (
     "video dialog menu [hidden] [aria-hidden=true]"
 ).split()
 _SILENT = ("script", "style", "noscript", "template", "nav", "footer", "form", "button", "select", "textarea", "svg")
+_NUMBERS = re.compile(r"[\d\s]{1,20000}")
 _CHARSET = re.compile(rb"<meta[^<>]{0,200}charset=[\"' ]{0,3}([\w-]{2,40})", re.IGNORECASE)
 _PLACE = "data-kb-place"
 _NEARLY_ALL = 0.95  # of the text that readability found
 _MOST_OF_IT = 0.6  # of the part that a page marks as its main one; with less, readability took a part for the whole
 _MORE = 0.6  # text around the element, as a share of its own, that may belong to the article
 _LINKS = 0.1  # share of that text in links, from which on it is navigation
-_TOP = 400  # characters at the beginning of a part that may show the title of the page
 _BOXES = {"html", "body", "div", "section", "article", "main", "center", "table", "tbody", "tr", "td", "form", "span"}
 
 
@@ -105,6 +105,7 @@ def _main_html(text: str) -> str:
     if too_deep or sum(1 for _ in tree.iter()) > MAX_ELEMENTS:
         return ""
     _drop_frames(tree)
+    _unwrap_code(tree)
     marked = _marked_parts(tree)
     found = _around_the_text(tree)
     whole = sum(_length(part) for part in marked)
@@ -127,6 +128,23 @@ def _drop_frames(tree: HtmlElement) -> None:
             form.tag = "div"
     for frame in list(tree.iter(*_SILENT)):
         frame.drop_tree()
+
+
+def _unwrap_code(tree: HtmlElement) -> None:
+    """Code beside its line numbers, in a table of its own, as highlighters write it: the code alone."""
+    for table in list(tree.iter("table")):
+        codes = [cell.find(".//pre") for cell in table.iter("td", "th")]
+        if not codes or any(code is None for code in codes) or table.getparent() is None:
+            continue
+        codes = [code for code in codes if not _NUMBERS.fullmatch("".join(code.itertext()))]
+        figure = table.getparent()
+        language = (figure.get("class") or "").split()[1:2] if figure.tag == "figure" else []
+        for code in codes:
+            code.tail = None
+            if language and code.find("code") is None:
+                code.set("class", f"language-{language[0]}")
+            table.addprevious(code)
+        table.drop_tree()
 
 
 def _marked_parts(tree: HtmlElement) -> list[HtmlElement]:
@@ -187,8 +205,9 @@ def _heading_above(tree: HtmlElement, parts: Sequence[HtmlElement]) -> str:
     page = " ".join((tree.findtext(".//title") or "").split())
     headings = [" ".join(one.text_content().split()) for one in tree.iter("h1")]
     title = next((one for one in headings if one and one in page), "") or shorten_title(tree) or "".join(headings[:1])
-    top = "".join("".join(part.itertext())[:_TOP] for part in parts)
-    is_shown = any(part.find(".//h1") is not None for part in parts) or "".join(title.split()) in "".join(top.split())
+    tops = [one for part in parts for one in part.iter("h1")]
+    shown = ["".join(one.text_content().split()) for part in parts for one in part.iter("h1", "h2")]
+    is_shown = len(tops) == 1 or any("".join(title.split()) in one for one in shown)  # several <h1> are sections
     return "" if is_shown else str(tostring(H1(title), encoding="unicode"))
 
 

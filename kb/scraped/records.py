@@ -125,7 +125,9 @@ def _level_lists(blocks: Sequence[Block], tags: list[str]) -> None:
             continue
         stop = next((k for k in range(n, len(blocks)) if not blocks[k].depth), len(blocks))
         inside = {*tags[n:stop]}
-        if said in inside and (said == "cause" and inside <= {*_FIELDS, "other"} or inside <= {"symptom", "title", "other"}):
+        if said in inside and (
+            said == "cause" and inside <= {*_FIELDS, "other"} or inside <= {"symptom", "title", "other"}
+        ):
             tags[n:stop] = [said] * (stop - n)
         n = stop
 
