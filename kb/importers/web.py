@@ -33,6 +33,7 @@ _FRAME = (
     "video dialog menu [hidden] [aria-hidden=true]"
 ).split()
 _SILENT = ("script", "style", "noscript", "template", "nav", "footer", "form", "button", "select", "textarea", "svg")
+_HIDDEN = re.compile(r"display\s{0,3}:\s{0,3}none", re.IGNORECASE)
 _NUMBERS = re.compile(r"[\d\s]{1,20000}")
 _CHARSET = re.compile(rb"<meta[^<>]{0,200}charset=[\"' ]{0,3}([\w-]{2,40})", re.IGNORECASE)
 _PLACE = "data-kb-place"
@@ -126,7 +127,8 @@ def _drop_frames(tree: HtmlElement) -> None:
     for form in list(tree.iter("form")):
         if 2 * _length(form) > whole:
             form.tag = "div"
-    for frame in list(tree.iter(*_SILENT)):
+    hidden = [one for one in tree.iter() if _HIDDEN.search(one.get("style") or "") and one.getparent() is not None]
+    for frame in [*tree.iter(*_SILENT), *hidden]:
         frame.drop_tree()
 
 

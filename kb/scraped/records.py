@@ -49,16 +49,17 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     found: list[Issue] = []
     asked, said = False, ""
     for n, tag in enumerate(_whole(blocks, tags)):
-        if tag == "title" and found and title_of(blocks[n]) == title_of(blocks[found[-1].title]):
+        again = found and title_of(blocks[n]) == title_of(blocks[found[-1].title])
+        if tag == "title" and again and blocks[n].kind == "text":
             continue  # the page shows its title twice
-        lone = blocks[n].opens and blocks[n].ends and blocks[n].kind != "code"
-        role = role_of(blocks[n].text) if lone else ""
+        role = _role_of_line(blocks[n])
         said = role if role or tag in ("title", "label", "question") else said
         if said == "rejected" or (role in _FIELDS and tag in _FIELDS):
             continue  # advice that does not help; a label by its words
         if tag == "other" and found and not asked and not found[-1].has_remedy and blocks[n].kind != "heading":
-            # what stands between a title and its remedy tells what happened, unless it or its label says that it answers
-            tag = "fix" if _ANSWER.match(blocks[n].text) or said == "fix" else "cause" if said == "cause" else "symptom"
+            # what stands between a title and its remedy tells what happened, unless it says that it answers
+            answers = _ANSWER.match(blocks[n].text) is not None or said == "fix"
+            tag = "fix" if answers else "cause" if said == "cause" else "symptom"
         if blocks[n].kind == "rule":
             continue
         if tag == "title" and found and role_of(blocks[n].text):
@@ -113,20 +114,25 @@ def _whole(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
     return whole
 
 
+def _role_of_line(block: Block) -> str:
+    """The role of a heading or line of its own that is a label by its words; a sentence is none."""
+    lone = block.opens and block.ends and block.kind in ("heading", "text")
+    return role_of(block.text) if lone and not block.text.endswith((".", "。", "!", "！")) else ""
+
+
 def _level_lists(blocks: Sequence[Block], tags: list[str]) -> None:
     """A list under `Causes` of which some items were taken for something else: all of them are causes."""
     said, n = "", 0
     while n < len(blocks):
         if not blocks[n].depth:
-            lone = blocks[n].opens and blocks[n].ends and blocks[n].kind != "code"
-            role = role_of(blocks[n].text) if lone else ""
+            role = _role_of_line(blocks[n])
             said = role if role or blocks[n].kind == "heading" or tags[n] in ("title", "label") else said
             n += 1
             continue
         stop = next((k for k in range(n, len(blocks)) if not blocks[k].depth), len(blocks))
         inside = {*tags[n:stop]}
         if said in inside and (
-            said == "cause" and inside <= {*_FIELDS, "other"} or inside <= {"symptom", "title", "other"}
+            (said == "cause" and inside <= {*_FIELDS, "other"}) or inside <= {"symptom", "title", "other"}
         ):
             tags[n:stop] = [said] * (stop - n)
         n = stop
