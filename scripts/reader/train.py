@@ -273,6 +273,7 @@ def code_lines(text: str, rng: random.Random) -> Iterator[tuple[Line, bool]]:
 def fit_code(texts: Sequence[str], *, seed: int = 1, steps: int = 40) -> dict[str, Array]:
     """`line`: the weights by which a line counts as code; `switch`: the cost of a change between text and code, set by
     hand on pages left out."""
+    torch.set_num_threads(1)  # as in `fit`
     rng = random.Random(seed)
     lines = [one for text in texts for one in code_lines(text, rng)]
     asked = [(rows_of(line.text), code) for line, code in lines if could_be_code(line)]
