@@ -33,6 +33,7 @@ _FRAME = (
     "video dialog menu [hidden] [aria-hidden=true]"
 ).split()
 _SILENT = ("script", "style", "noscript", "template", "nav", "footer", "form", "button", "select", "textarea", "svg")
+_SITE = re.compile(r"(?<=.{8}) [-|–—_·] [^-|–—_·]{1,24}$")
 _HIDDEN = re.compile(r"display\s{0,3}:\s{0,3}none", re.IGNORECASE)
 _NUMBERS = re.compile(r"[\d\s]{1,20000}")
 _CHARSET = re.compile(rb"<meta[^<>]{0,200}charset=[\"' ]{0,3}([\w-]{2,40})", re.IGNORECASE)
@@ -127,9 +128,9 @@ def _drop_frames(tree: HtmlElement) -> None:
     for form in list(tree.iter("form")):
         if 2 * _length(form) > whole:
             form.tag = "div"
-    hidden = [one for one in tree.iter() if _HIDDEN.search(one.get("style") or "") and one.getparent() is not None]
-    for frame in [*tree.iter(*_SILENT), *hidden]:
-        frame.drop_tree()
+    for frame in list(tree.iter()):
+        if (frame.tag in _SILENT or _HIDDEN.search(frame.get("style") or "")) and frame.getparent() is not None:
+            frame.drop_tree()
 
 
 def _unwrap_code(tree: HtmlElement) -> None:
@@ -207,6 +208,7 @@ def _heading_above(tree: HtmlElement, parts: Sequence[HtmlElement]) -> str:
     page = " ".join((tree.findtext(".//title") or "").split())
     headings = [" ".join(one.text_content().split()) for one in tree.iter("h1")]
     title = next((one for one in headings if one and one in page), "") or shorten_title(tree) or "".join(headings[:1])
+    title = _SITE.sub("", title)
     tops = [one for part in parts for one in part.iter("h1")]
     shown = ["".join(one.text_content().split()) for part in parts for one in part.iter("h1", "h2")]
     is_shown = len(tops) == 1 or any("".join(title.split()) in one for one in shown)  # several <h1> are sections

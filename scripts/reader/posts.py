@@ -1,3 +1,4 @@
+# ruff: noqa: E501  lists of phrases
 """Posts without end: one problem each, as a blog or a question site shows it once scraping took its marks.
 
 Headings are bare or numbered lines, code has no fence, bullets are torn from their text, blank lines are gone; author,
