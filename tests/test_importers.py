@@ -598,12 +598,14 @@ def test_what_pages_are(tmp_path: Path) -> None:
     for name in ("a.html", "deep/a.html", ".hidden.html", "picture.png", "empty.html", "b.HTM"):
         (site / name).write_bytes(b"" if name == "empty.html" else faq)
     (site / "huge.html").write_bytes(b"<p>x" * 600_000)
+    (site / "binary.html").write_bytes(bytes(range(256)) * 9)
     (site / "link.html").symlink_to(site / "a.html")
     told = run("pages", site, "--articles", tmp_path / "a")
     # three copies of one page name one address: the first is kept
     assert told.stdout.splitlines() == [str(tmp_path / "a/en/a.md")]
     assert "huge.html: larger than" in told.stderr
     assert "empty.html: empty" in told.stderr
+    assert "binary.html: not HTML" in told.stderr
 
 
 def page(title: str, line: str, address: str = "") -> str:

@@ -62,6 +62,10 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> DraftArtic
     if name.lower().endswith(_HTML):
         if len(data) > MAX_BYTES:
             raise ArticleError(f"larger than {MAX_BYTES:,} bytes ({len(data):,})", path=name)
+        if b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise ArticleError(
+                "not HTML: it has bytes that no text has", path=name, hint="save the page as HTML or text"
+            )
         page = read_html(data)
         data = page.markdown.encode()
     data = _without_boilerplate(data)
