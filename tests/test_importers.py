@@ -598,12 +598,14 @@ def test_what_pages_are(tmp_path: Path) -> None:
     for name in ("a.html", "deep/a.html", ".hidden.html", "picture.png", "empty.html", "b.HTM"):
         (site / name).write_bytes(b"" if name == "empty.html" else faq)
     (site / "huge.html").write_bytes(b"<p>x" * 600_000)
+    (site / "binary.html").write_bytes(bytes(range(256)) * 9)
     (site / "link.html").symlink_to(site / "a.html")
     told = run("pages", site, "--articles", tmp_path / "a")
     # three copies of one page name one address: the first is kept
     assert told.stdout.splitlines() == [str(tmp_path / "a/en/a.md")]
     assert "huge.html: larger than" in told.stderr
     assert "empty.html: empty" in told.stderr
+    assert "binary.html: not HTML" in told.stderr
 
 
 def page(title: str, line: str, address: str = "") -> str:
@@ -686,6 +688,37 @@ HTML = {
 }
 
 
+PROSE = (
+    "<p>When the disk of a node is full, the agent stops, and no pod starts there until somebody frees some space.</p>"
+    * 3
+)
+CODE = "<table><tr><td><pre>1\n2</pre></td><td><pre>df -h\ndu -sh *</pre></td></tr></table>"
+OTHER = "<a href=x>Some other post</a>"
+POST = f"<div class=post><h1>The disk of a node is full</h1>{PROSE}</div>"
+SITES = {
+    "side": f"<div id=side><ul>{f'<li>{OTHER}</li>' * 9}</ul></div>{POST}",
+    "related": f"{POST}<div class=related><h3>Related</h3>{OTHER}</div>",
+    "comments": f"{POST}<div class=comments><p>Some other post, thanks!</p></div>",
+    "title": f"<title>The disk of a node is full - Blog</title><div>{OTHER}</div><div class=post>{PROSE}</div>",
+    "form": f"<form>{POST}<div class=links>{OTHER}</div></form>",
+    "hidden": f"{POST}<div style='color: red; display:none'>{OTHER}</div>",
+}
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_of_a_site_the_article_is_told(site: str) -> None:
+    told = read_html(f"<html><body>{SITES[site]}</body></html>").markdown
+    assert told.startswith("# The disk of a node is full\n")
+    assert told.count("When the disk") == 3
+    assert "other post" not in told
+
+
+def test_code_beside_its_line_numbers_is_code() -> None:
+    told = read_html(f"<div class=post>{PROSE}<figure class='highlight bash'>{CODE}</figure>{PROSE}</div>").markdown
+    assert "```bash\ndf -h\ndu -sh *\n```\n" in told
+    assert "|" not in told
+
+
 @pytest.mark.parametrize("html", HTML)
 def test_html(html: str) -> None:
     assert read_html(html).markdown == HTML[html]
@@ -707,6 +740,9 @@ def test_html(html: str) -> None:
         "<p>x",
         "<![CDATA[",
         "&",
+        "<div><p>a sentence, with a comma, that counts as text</p>",
+        "<div><p>a sentence, with a comma, that counts as text</p></div>",
+        "<form></form><p>a sentence, with a comma, that counts</p>",
     ],
 )
 def test_html_is_read_in_linear_time(unit: str, size: int = 1 << 20) -> None:

@@ -7,7 +7,7 @@ A draft says what its source says. Nothing is summarised; a section without a so
     thread    a thread -> a draft: the first post, and the comment that is most likely the fix
     body      a post without form templates, dumps of the environment and check boxes
     pages     a page -> a draft of the issues that `kb.scraped.parse` finds in it
-    web       the HTML of a page -> markdown (needs the extra `import`)
+    web       the HTML of a page -> its article as markdown (needs the extra `import`)
     mask      keys, tokens and passwords -> `[masked]`; control characters removed
     form      a draft -> the text of an article in our own form
     save      a draft -> `<lang>/<slug>.md`, unless an article has its content already

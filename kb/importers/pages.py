@@ -62,6 +62,10 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> DraftArtic
     if name.lower().endswith(_HTML):
         if len(data) > MAX_BYTES:
             raise ArticleError(f"larger than {MAX_BYTES:,} bytes ({len(data):,})", path=name)
+        if b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise ArticleError(
+                "not HTML: it has bytes that no text has", path=name, hint="save the page as HTML or text"
+            )
         page = read_html(data)
         data = page.markdown.encode()
     data = _without_boilerplate(data)
@@ -77,7 +81,7 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> DraftArtic
     return DraftArticle(
         slug=_slug(stem, f"{article.title} {page.title}"),
         lang=article.lang,
-        title=article.title or page.title or first.title,
+        title=first.title if len(article.records) == 1 else article.title or page.title or first.title,
         project=owner,
         tags=first.tags,
         versions=first.versions,

@@ -5,6 +5,7 @@ them. Articles in our own form are read by `kb.articles`; nothing below `parse` 
 `reader` takes these steps:
 
     markup    frees the lines of what HTML, wikis and scraping did to them
+    code      finds code that has lost its fences; its weights are `code.safetensors`
     blocks    cuts them into blocks: headings, sentences, fences, cells of tables
     features  says what can be seen of each block; `labels` knows the words of headings (`words.json`)
     tagger    says what each block is for: title, symptom, cause, fix, ...; its weights are `tagger.safetensors`

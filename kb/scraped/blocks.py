@@ -52,6 +52,7 @@ class Block:
     column: int = -1
 
 
+_FULL_LINES = 3  # of one width on a page make a wrapped page
 _ITEM = re.compile(r"^(\s*)(?:([-*+•·])\s+|(\d{1,3})\s?[.)、）]\s*(?!\d)|[（(](\d{1,2})[)）]\s*|([①-⑳❶-❿])\s*)(?=\S)")
 _HEADING_MARK = re.compile(r"^[\s>]{0,20}(?:(?:[-*+]|\d{1,2}[.)])\s{1,4}(?=#))?#{0,6}\s{0,9}")
 _HEADING_END = re.compile(r"\s{0,9}(?:\{#[^{}\s]{1,80}\})?\s{0,9}(?:(?<=\s)#{1,9})?\s{0,9}$")
@@ -80,6 +81,7 @@ def blocks_of(lines: Sequence[Line]) -> list[Block]:
     """The blocks in the order of the page."""
     blocks: list[Block] = []
     indents: list[int] = []
+    widths = [_width(line.text) for line in lines if line.kind == "text"]
     n = 0
     while n < len(lines):
         line = lines[n]
@@ -109,7 +111,7 @@ def blocks_of(lines: Sequence[Line]) -> list[Block]:
                 stop < len(lines) and lines[stop].kind == "text" and _shows(lines[stop]) and not _is_table(lines, stop)
             ):
                 stop += 1
-            blocks += _paragraphs(lines, n, stop, indents)
+            blocks += _paragraphs(lines, n, stop, indents, widths)
             n = stop
     return blocks
 
@@ -193,19 +195,24 @@ def _cell_spans(text: str) -> Iterator[tuple[int, int]]:
 # --- paragraphs and lists -------------------------------------------------------------------------------------------
 
 
-def _paragraphs(lines: Sequence[Line], first: int, stop: int, indents: list[int]) -> Iterator[Block]:
-    """Runs of text lines without a blank between them, cut at list items, labels and lines that are not wrapped."""
+def _paragraphs(
+    lines: Sequence[Line], first: int, stop: int, indents: list[int], widths: Sequence[int]
+) -> Iterator[Block]:
+    """Runs of text lines without a blank between them, cut at list items, labels and lines that are not wrapped.
+    `widths`: of all lines of text on the page."""
     width = max(_width(lines[n].text) for n in range(first, stop))
+    full = sum(0.8 * width <= one <= width for one in widths) >= _FULL_LINES
     cut = first
     for n in range(first, stop):
-        if n > cut and not _continues(lines[n - 1].text, lines[n].text, width):
+        if n > cut and not _continues(lines[n - 1].text, lines[n].text, width, full=full):
             yield from _paragraph(lines, cut, n, indents)
             cut = n
     yield from _paragraph(lines, cut, stop, indents)
 
 
-def _continues(before: str, text: str, width: int) -> bool:
-    """Whether the line was wrapped: the one before it is full, so that the first word had no room there."""
+def _continues(before: str, text: str, width: int, *, full: bool) -> bool:
+    """Whether the line was wrapped: the one before it is full, so that the first word had no room there. `full`:
+    several lines of the page are about that wide, which is what wrapping does."""
     start, quoted = _content(text)
     if _ITEM.match(text[start:]) or read_label(text[start : start + 80]) or _HARD_BREAK.search(before):
         return False
@@ -213,7 +220,7 @@ def _continues(before: str, text: str, width: int) -> bool:
         return False
     word = re.match(r"[\x21-\x7e]{1,40}|.", text[start:])
     room = _width(before) + 1 + (_width(word[0]) if word else 0)
-    wrapped = _width(before) >= 40 and room > width - 3 and width <= 140
+    wrapped = full and _width(before) >= 40 and room > width - 3 and width <= 140
     return wrapped or (text[start : start + 1].islower() and _width(before) >= 30 and not _ENDS.search(before))
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from kb.articles.lines import Line
 from kb.logs.classify import is_command
+from kb.scraped.code import fence_again
 from kb.text import HAN
 
 __all__ = ["plain_lines"]
@@ -40,6 +41,7 @@ _WIKI = re.compile(r"^(={2,5})\s?([^=\n].{0,198}?)\s?\1\s{0,4}$")
 _TERM = re.compile(r"^;\s{0,3}(\S.{0,198})$")
 _UNDERLINE = re.compile(r"^([=\-~^\"'+*.])\1{2,200}\s{0,4}$")
 _TORN_BULLET = re.compile(r"^\s{0,8}[-*•·]\s{0,4}$")
+_BULLET_BEHIND = re.compile(r"(?<=[。；;.!！])\s{1,4}[-•·]\s{0,4}$")
 _CODE_WORD = re.compile(r"[\x21-\x7e]{1,80}(?: [\x21-\x7e]{1,40}){0,3}")
 _NAME_LIKE = re.compile(r"[_./=\-\d(<]|[a-z][A-Z]|[a-z]{2}")
 _HAN_END = re.compile(rf"[{HAN}、，,]$")
@@ -49,8 +51,8 @@ _MOJIBAKE = {"â€¢": "•", "β€¢": "•", "â€“": "–", "β€“": 
 
 def plain_lines(lines: Sequence[Line]) -> list[Line]:
     """The lines in their order; a line that held `<br>` comes as several with the same number. Comments are blank."""
-    bare = not any(line.kind == "heading" for line in lines)
-    done = list(_tables(_without_html(_without_comments(lines))))
+    done = fence_again(list(_tables(_without_html(_without_comments(lines)))))
+    bare = not any(line.kind == "heading" for line in done)
     _mark_headings(done)
     _unmark_commands(done)
     return _join_code(_join_bullets(done)) if bare else done
@@ -172,7 +174,11 @@ def _join_bullets(lines: list[Line]) -> list[Line]:
         if bullet is not None and line.kind == "text":
             line = replace(line, text=f"{bullet.text.strip().replace('•', '-')} {line.text.strip()}", no=bullet.no)
         bullet = line if line.kind in ("text", "rule") and _TORN_BULLET.match(line.text) else None
-        if bullet is None:
+        if line.kind == "text" and bullet is None and (torn := _BULLET_BEHIND.search(line.text)):
+            bullet = replace(line, text="-")
+            line = replace(line, text=line.text[: torn.start()])
+            joined.append(line)
+        elif bullet is None:
             joined.append(line)
     return joined
 

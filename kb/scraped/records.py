@@ -47,11 +47,19 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     """The issues in the order of the page. A title that nothing follows is none. `every_question`: questions about
     no failure, too."""
     found: list[Issue] = []
-    asked = False
+    asked, said = False, ""
     for n, tag in enumerate(_whole(blocks, tags)):
+        again = found and title_of(blocks[n]) == title_of(blocks[found[-1].title])
+        if tag == "title" and again and blocks[n].kind == "text":
+            continue  # the page shows its title twice
+        role = _role_of_line(blocks[n])
+        said = role if role or tag in ("title", "label", "question") else said
+        if said == "rejected" or (role in _FIELDS and tag in _FIELDS):
+            continue  # advice that does not help; a label by its words
         if tag == "other" and found and not asked and not found[-1].has_remedy and blocks[n].kind != "heading":
             # what stands between a title and its remedy tells what happened, unless it says that it answers
-            tag = "fix" if _ANSWER.match(blocks[n].text) else "symptom"
+            answers = _ANSWER.match(blocks[n].text) is not None or said == "fix"
+            tag = "fix" if answers else "cause" if said == "cause" else "symptom"
         if blocks[n].kind == "rule":
             continue
         if tag == "title" and found and role_of(blocks[n].text):
@@ -83,6 +91,7 @@ def _whole(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
         whole[heads[0] if heads else min(whole.index(tag) for tag in ("symptom", "cause", "fix") if tag in whole)] = (
             "title"
         )
+    _level_lists(blocks, whole)
     starts = [n for n, block in enumerate(blocks) if block.opens]
     for start, stop in pairwise([*starts, len(blocks)]):
         if blocks[start].marker and "fix" in whole[start:stop] and not {"title", "question"} & set(whole[start:stop]):
@@ -103,6 +112,30 @@ def _whole(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
             whole[n] = "fix"
             step = n
     return whole
+
+
+def _role_of_line(block: Block) -> str:
+    """The role of a heading or line of its own that is a label by its words; a sentence is none."""
+    lone = block.opens and block.ends and block.kind in ("heading", "text")
+    return role_of(block.text) if lone and not block.text.endswith((".", "。", "!", "！")) else ""
+
+
+def _level_lists(blocks: Sequence[Block], tags: list[str]) -> None:
+    """A list under `Causes` of which some items were taken for something else: all of them are causes."""
+    said, n = "", 0
+    while n < len(blocks):
+        if not blocks[n].depth:
+            role = _role_of_line(blocks[n])
+            said = role if role or blocks[n].kind == "heading" or tags[n] in ("title", "label") else said
+            n += 1
+            continue
+        stop = next((k for k in range(n, len(blocks)) if not blocks[k].depth), len(blocks))
+        inside = {*tags[n:stop]}
+        if said in inside and (
+            (said == "cause" and inside <= {*_FIELDS, "other"}) or inside <= {"symptom", "title", "other"}
+        ):
+            tags[n:stop] = [said] * (stop - n)
+        n = stop
 
 
 def _share_answers(found: list[Issue]) -> None:

@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from layouts import TITLES, draw_page, gather
 from pages import Page, tagged_blocks
+from posts import draw_post
 from train import DROP, EPOCHS, PAGES, fit, sample_of, shipped_records, tagged_pages
 
 from kb.scraped import parse
@@ -115,7 +116,9 @@ def measure(pages: Iterable[Page], tagger: Tagger) -> Figures:
 def draw(pages: Sequence[Page], count: int) -> list[Page]:
     rng = random.Random(1)
     material = gather(shipped_records(), pages, rng)
-    return [draw_page(material, rng, n) for n in range(count)]
+    return [draw_page(material, rng, n) for n in range(count)] + [
+        draw_post(material, rng, n) for n in range(count // 2)
+    ]
 
 
 def kind_of(page: Page) -> str:

@@ -26,12 +26,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from layouts import draw_page, gather
 from pages import Page, read_tagged, tagged_blocks
+from posts import draw_post
 
 from kb.arrays import Array, dump
 from kb.articles.frontmatter import read_front_matter
+from kb.articles.lines import Line, classify
+from kb.logs.classify import is_command
 from kb.records import IssueRecord
 from kb.scraped import parse
 from kb.scraped.blocks import Block
+from kb.scraped.code import MODEL as CODE
+from kb.scraped.code import ROWS as CODE_ROWS
+from kb.scraped.code import could_be_code, rows_of
 from kb.scraped.features import View, look
 from kb.scraped.project import BUCKETS, bucket, candidates, name_key, name_words
 from kb.scraped.project import FEATURES as PROJECT_FEATURES
@@ -243,6 +249,51 @@ def fit(samples: Sequence[Sample], *, epochs: int, drop: float, rate: float = 3e
     return network.eval()
 
 
+_OUTPUT = {"", "text", "txt", "log", "console", "output", "plaintext", "none", "traceback", "pytb"}
+_MARKS = re.compile(r"^\s{0,3}#{1,6}\s+|\*\*|`|^>\s?")
+
+
+def code_lines(text: str, rng: random.Random) -> Iterator[tuple[Line, bool]]:
+    """The lines of a page as scraping leaves them, and whether each stood in a fence. What programs print is left out,
+    as far as the fence tells: a line of it may look like a sentence."""
+    raw = text.splitlines()
+    flat, language = rng.random() < 0.5, ""
+    lines = classify(raw, read_front_matter(raw).body)[0]
+    for line in lines if any(line.kind == "fence" for line in lines) else []:
+        if line.kind == "fence":
+            language = line.text.strip(" >`~-*").partition(" ")[0].lower()
+        elif line.kind in ("code", "text", "heading"):
+            code = line.kind == "code"
+            shown = line.text if code else _MARKS.sub("", line.text)
+            shown = shown.strip() if flat else shown
+            if shown.strip() and not (code and language in _OUTPUT and not is_command(shown)):
+                yield Line(line.no, shown, "text"), code
+
+
+def fit_code(texts: Sequence[str], *, seed: int = 1, steps: int = 40) -> dict[str, Array]:
+    """`line`: the weights by which a line counts as code; `switch`: the cost of a change between text and code, set by
+    hand on pages left out."""
+    torch.set_num_threads(1)  # as in `fit`
+    rng = random.Random(seed)
+    lines = [one for text in texts for one in code_lines(text, rng)]
+    asked = [(rows_of(line.text), code) for line, code in lines if could_be_code(line)]
+    rows = torch.tensor([row for own, _ in asked for row in own])
+    starts = torch.from_numpy(np.cumsum([0, *(len(own) for own, _ in asked)])[:-1])
+    right = torch.tensor([float(code) for _, code in asked])
+    weights = torch.zeros(CODE_ROWS, 1, requires_grad=True)
+    optimiser = torch.optim.LBFGS([weights], max_iter=steps, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimiser.zero_grad()
+        scores = functional.embedding_bag(rows, weights, starts, mode="sum")[:, 0]
+        total = functional.binary_cross_entropy_with_logits(scores, right) + 2e-5 * (weights**2).sum()
+        total.backward()
+        return total
+
+    optimiser.step(loss)
+    return {"line": weights.detach().numpy()[:, 0].astype(np.float16), "switch": np.array([1.0], np.float32)}
+
+
 def fit_project(pages: Sequence[Page], *, seed: int = 1, steps: int = 300) -> dict[str, Array]:
     """`project`: the weights by which the names of a page are ranked; `ordinary`: on how many pages a name stands that
     are about something else. A page that states no name has none that ranks above 0.
@@ -307,9 +358,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=OUT)
     args = parser.parse_args()
     pages = tagged_pages(PAGES)
+    articles = [path.read_text("utf-8") for path in sorted((ROOT / "articles").glob("*/*.md"))]
+    CODE.write_bytes(dump(fit_code([*(page.text for page in pages), *articles])))  # first: it decides what a block is
     rng = random.Random(1)
     material = gather(shipped_records(), pages, rng)
     drawn = [draw_page(material, rng, number) for number in range(args.drawn)]
+    drawn += [draw_post(material, rng, number) for number in range(args.drawn // 2)]
     pages += [page for folder in args.practice for page in tagged_pages(folder)]
     samples = [sample_of(page) for page in pages] + [sample_of(page, 0.5) for page in drawn]
     network = fit([sample for sample in samples if sample], epochs=EPOCHS, drop=DROP)

@@ -50,11 +50,37 @@ def blocks(text: str) -> list[Block]:
         ("```\nRuntimeError: x\n  y\n```", ["code RuntimeError: x\n  y"]),
         ("首先将\nmap_num_proc\n参数设置为1", ["text 首先将 `map_num_proc` 参数设置为1"]),
         ("-\n\n换一块盘", ["text 换一块盘"]),
+        ("先看日志。 -\n换一块盘", ["text 先看日志。", "text 换一块盘"]),
+        ("One long line of a post that nobody wrapped, however long it may be.\nDo this",
+         ["text One long line of a post that nobody wrapped, however long it may be.", "text Do this"]),
         ("Keep `<image>` and <|pad|>.", ["text Keep `<image>` and <|pad|>."]),
     ],
 )  # fmt: skip
 def test_blocks(text: str, expected: list[str]) -> None:
     assert [f"{block.kind} {block.text}" for block in blocks(text)] == expected
+
+
+POST = """清理缓存
+先看看还剩多少:
+# 查看显存
+import torch
+free, total = torch.cuda.mem_get_info()
+if free < total // 2:
+    torch.cuda.empty_cache()
+RuntimeError: CUDA out of memory
+Then restart the service and look at its log:
+systemctl restart serving
+"""
+
+
+def test_code_without_fences_is_code_and_comments_are_no_headings() -> None:
+    assert [block.kind for block in blocks(POST)] == ["text", "text", "code", "text", "text", "code"]
+    assert blocks(POST)[2].text.startswith("# 查看显存\nimport torch")
+
+
+@pytest.mark.parametrize("text", ["# One\n\nText.\n\n## Two\n\n# Three\n\nText.", "# Restart the service\n\nIt hangs."])
+def test_headings_are_no_comments(text: str) -> None:
+    assert all(block.kind != "code" for block in blocks(text))
 
 
 WORDS = st.sampled_from(
@@ -190,6 +216,21 @@ def test_two_halves_of_one_issue_are_joined() -> None:
 def test_tables_are_not_cut(text: str, fixes: list[str]) -> None:
     fix = "\n".join(record.fix for record in parse(text.encode(), path="a.md").records)
     assert [part for part in fixes if part not in fix] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "symptom", "cause", "fix"),
+    [
+        ("T\n\nIt stops.\n\nDon't try\n\nWaiting.\n\nDo this\n\nStart it.",
+         "title symptom label symptom label fix", [1], [], [5]),
+        ("T\n\n原因分析\n\n- 一\n- 二\n- 三", "title label cause fix cause", [], [2, 3, 4], []),
+        ("T\n\nCause\n\nThe disk.", "title cause other", [], [2], []),
+        ("T\n\nT\n\nIt stops.\n\nStart it.", "title title symptom fix", [2], [], [3]),
+    ],
+)  # fmt: skip
+def test_labels_decide_what_is_unsure(text: str, tags: str, symptom: list[int], cause: list[int], fix: list[int]) -> None:
+    (issue,) = find_issues(blocks(text), tags.split())
+    assert issue.fields == {"symptom": symptom, "cause": cause, "fix": fix}
 
 
 def test_a_long_page_is_tagged_in_parts() -> None:
