@@ -55,10 +55,10 @@ def kb(index: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
 # --- the command line -----------------------------------------------------------------------------------------------
 
 SHOWN = {
-    ("en", "known"): ("Cause", "Fix"),
+    ("en", "known"): ("In short: ", "Try first:", "kb show '"),
     ("en", "likely"): ("Not certain: it may be one of these.", "How to tell: ", "kb show '"),
     ("en", "unknown"): ("Not known:", "What may help: ", "kb scan LOG", "The nearest"),
-    ("zh", "known"): ("原因", "解决方案"),
+    ("zh", "known"): ("一句话：", "先试：", "kb show '"),
     ("zh", "likely"): ("不能确定，可能是下面几个问题之一：", "如何判断：", "kb show '"),
     ("zh", "unknown"): ("未收录", "可以这样再试：", "kb scan LOG", "最接近的"),
 }
@@ -70,7 +70,7 @@ def test_kb_search(lang: str, said: Verdict, kb: Callable[..., Result]) -> None:
     assert ended.exit_code == (0 if said == "known" else 1)
     for words in SHOWN[lang, said]:
         assert words in ended.output
-    assert ended.output.count("kb show '") == {"known": 0, "likely": 3, "unknown": 1}[said]
+    assert ended.output.count("kb show '") == {"known": 1, "likely": 3, "unknown": 1}[said]
 
 
 def test_kb_search_json(said: Verdict, kb: Callable[..., Result]) -> None:
@@ -147,7 +147,7 @@ def test_what_tells_it_apart(own: dict[str, str], confusable: str, told: str, hi
 def test_a_likely_list(hit: Hit) -> None:
     one = replace(hit, issue="a#1", confidence=0.31, record=_record(hit, "a#1", only_when="- `numel == 1`: a barrier."))
     other = replace(hit, issue="b#1", confidence=0.25, record=_record(hit, "b#1"))
-    lines = likely_lines([one, other])
+    lines = likely_lines([one, other], 200)
     assert [line.split()[0] for line in lines] == ["31%", "How", "25%", "How"]
     assert likely_issues([one])[0] == "kb: likely · Not certain: it may be this issue."
     assert likely_issues([one, other])[0] == "kb: likely · Not certain: it may be one of these."
