@@ -429,7 +429,7 @@ def test_json_has_stable_keys(index: Path, file: Path) -> None:
     assert list(found) == [
         "snapshot",
         "issues",
-        "lang",
+        "only",
         "min_confidence",
         "questions",
         "all",
@@ -456,8 +456,8 @@ def test_stdin_and_files_add_up(index: Path, file: Path) -> None:
 
 
 def test_one_language_only(index: Path, file: Path) -> None:
-    found = json.loads(run(file, "--index", index, "--lang", "zh", "--json").output)
-    assert found["lang"] == "zh"
+    found = json.loads(run(file, "--index", index, "--only", "zh", "--json").output)
+    assert found["only"] == "zh"
     assert found["all"]["known"]["recall@1"] > 0.5
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from copy import copy
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ import click
 
 import kb
 from kb.cli.common import complain, echo
+from kb.cli.words import chinese, language, say, speak, told
 from kb.errors import IndexWriteFailed, KbError
 
 __all__ = ["cli", "main"]
@@ -58,6 +60,11 @@ class _Group(click.Group):
             return None
         module, _, attribute = _COMMANDS[name].rpartition(".")
         command: click.Command = getattr(import_module(f"kb.cli.{module}"), attribute)
+        line = chinese()["help"].get(name) if language() == "zh" else None
+        if line is None:
+            return command
+        command = copy(command)
+        command.short_help, command.help = line, f"{line}\n\n{command.help}"
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -100,6 +107,7 @@ def cli() -> None:
       python train.py 2>&1 | tail -n 100 | kb search -
       kb search 断点续训从第 0 步开始
     """
+    speak(None)
 
 
 def main() -> NoReturn:
@@ -119,14 +127,15 @@ def main() -> NoReturn:
             echo(error.format_message(), err=True)
             sys.exit(error.exit_code)
         if context is not None:
-            echo(context.get_usage() + f"\nTry '{context.command_path} --help' for help.\n", err=True)
-        echo(f"Error: {error.format_message()}", err=True)
+            echo(context.get_usage().replace("Usage: ", say("Usage: "), 1), err=True)
+            echo(say("Try '{command} --help' for help.", command=context.command_path) + "\n", err=True)
+        echo(say("Error: {message}", message=told(error.format_message())), err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        echo(f"Error: {error.format_message()}", err=True)
+        echo(say("Error: {message}", message=told(error.format_message())), err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):  # click's own exit code for this is 1, which says "no known issue" here
-        echo("kb: interrupted", err=True)
+        complain(say("interrupted"))
         sys.exit(_EXIT_INTERRUPTED)
     except KbError as error:
         complain(error)

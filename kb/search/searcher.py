@@ -72,6 +72,7 @@ class Searcher:
         k: int = 5,
         *,
         lang: Lang | None = None,
+        only: Lang | None = None,
         project: str | None = None,
         min_confidence: float = KNOWN_AT,
         printed: bool = False,
@@ -80,13 +81,14 @@ class Searcher:
         started = time.perf_counter()
         if not 1 <= k <= MAX_K:
             raise QueryError(f"k is {k}, it can be 1 to {MAX_K}")
-        if lang not in (None, "en", "zh"):
-            raise QueryError(f"lang is {lang!r}, it can be 'en' or 'zh'")
+        for name, value in (("lang", lang), ("only", only)):
+            if value not in (None, "en", "zh"):
+                raise QueryError(f"{name} is {value!r}, it can be 'en' or 'zh'")
         if not 0 <= min_confidence <= 1:
             raise QueryError(f"min_confidence is {min_confidence}, it can be 0 to 1")
         query = read(text, printed=printed)
         columns, manifest = self.store.header.columns, self.store.header.manifest
-        rows = columns.rows(lang=lang, project=project)
+        rows = columns.rows(lang=only, project=project)
         if rows is not None and not len(rows) and not self._knows(project):
             known = ", ".join(manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
@@ -123,8 +125,8 @@ class Searcher:
         return max(known, key=_sureness) if known and not says_more else (query, whole)
 
     def _hits(self, query: Query, k: int, rows: np.ndarray | None, lang: Lang | None, *, around: str) -> list[Hit]:
-        """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; in `lang` or in the
-        question's language. `around`: all that was pasted, of which `query` may be a line."""
+        """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; told in `lang` or
+        in the question's language. `around`: all that was pasted, of which `query` may be a line."""
         columns, weights = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
         shares = Shares.of(query, self.store.header.vocabulary)
         found = candidates(
