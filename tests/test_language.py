@@ -95,6 +95,15 @@ def test_a_bad_value_has_one_line(caplog: pytest.LogCaptureFixture, monkeypatch:
     assert record.getMessage().startswith("KB_LANG is 'klingon\\x1b[31m'; it can be en or zh")
 
 
+def test_the_command_line_says_it_as_its_own(index: Path) -> None:
+    environment = {**os.environ, "KB_LANG": "fr", "KB_INDEX": str(index), "PYTHONPATH": str(PACKAGE.parent)}
+    ended = subprocess.run(
+        [sys.executable, "-m", "kb", "search", POP], capture_output=True, env=environment, timeout=60, check=False
+    )
+    assert ended.returncode == 0
+    assert ended.stderr.decode("utf-8") == "kb: KB_LANG is 'fr'; it can be en or zh 只能是 en 或 zh\n"
+
+
 # --- what it shows --------------------------------------------------------------------------------------------------
 
 

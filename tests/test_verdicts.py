@@ -283,7 +283,7 @@ def test_kb_run(command: str, spoken: bool, index: Path, said: Verdict) -> None:
     assert (answer.verdict == "likely") == bool(answer.likely)
     report = Path("why.json")
     outcome = Outcome(3, b"", True)
-    _write_report(report, ("sh",), outcome, answer, "base")
+    _write_report(report, ("sh",), outcome, answer)
     form = json.loads(report.read_text("utf-8"))
     assert (form["answered"], form["verdict"]) == (answer.verdict == "known", answer.verdict)
     assert form["likely"] == [hit.issue for hit in answer.likely]

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 import kb
-from kb.cli.common import complain, echo
+from kb.cli.common import complain, echo, warn_on_stderr
 from kb.cli.words import chinese, language, say, speak, told
 from kb.errors import IndexWriteFailed, KbError
 
@@ -117,6 +117,7 @@ def main() -> NoReturn:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:  # with LC_ALL=C or a Windows code page, characters that cannot be written are shown as escapes
             reconfigure(encoding="utf-8", errors="backslashreplace")
+    warn_on_stderr()
     try:
         cli(prog_name="kb", standalone_mode=False)
     except click.exceptions.Exit as done:

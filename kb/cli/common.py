@@ -121,7 +121,7 @@ def open_one(index: Path | None) -> KnowledgeBase:
 def note_silent(silent: Sequence[Silence]) -> None:
     """Names the bases that did not answer."""
     for base, why in silent:
-        echo(f"kb: {base} does not answer: {why}", err=True)
+        complain(say("{base} does not answer: {why}", base=base, why=why))
 
 
 def known_at(given: float | None) -> float:
