@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-from functools import cache
 
 from kb.errors import KbError
 from kb.records import Lang
@@ -39,9 +38,14 @@ def reader_language(explicit: Lang | None = None) -> Lang | None:
     return "zh" if _language(locale) == "zh" else None
 
 
-@cache
+_warned: set[str] = set()
+
+
 def _warn(named: str) -> None:
-    logging.getLogger("kb").warning("%s is %r; it can be en or zh 只能是 en 或 zh", VARIABLE, named)
+    """Once. Whoever prints the warning may ask for the language again."""
+    if named not in _warned:
+        _warned.add(named)
+        logging.getLogger("kb").warning("%s is %r; it can be en or zh 只能是 en 或 zh", VARIABLE, named)
 
 
 def _language(name: str) -> Lang | None:
