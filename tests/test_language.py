@@ -104,6 +104,19 @@ def test_the_command_line_says_it_as_its_own(index: Path) -> None:
     assert ended.stderr.decode("utf-8") == "kb: KB_LANG is 'fr'; it can be en or zh 只能是 en 或 zh\n"
 
 
+@pytest.mark.parametrize("lang", ["", "zh"])
+def test_a_warning_about_the_settings_is_told_once(lang: str, index: Path, tmp_path: Path) -> None:
+    (tmp_path / "kb.toml").write_text('lang = "zh"\n', "utf-8")  # of a folder that nobody trusts
+    environment = {**os.environ, "KB_LANG": lang, "KB_INDEX": str(index), "PYTHONPATH": str(PACKAGE.parent)}
+    command = [sys.executable, "-m", "kb", "search", POP]
+    ended = subprocess.run(
+        command, capture_output=True, env=environment, timeout=60, check=False, cwd=tmp_path, encoding="utf-8"
+    )
+    assert (ended.returncode, ended.stderr.count("\n")) == (0, 1)
+    assert ({"": "trust", "zh": "信任"}[lang]) in ended.stderr
+    assert ("一句话" in ended.stdout) == (lang == "zh")
+
+
 # --- what it shows --------------------------------------------------------------------------------------------------
 
 

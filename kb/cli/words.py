@@ -21,6 +21,7 @@ _MAX_CHARS = 2000
 _WITHIN = frozenset({"error", "guess", "state", "problem"})  # what a message repeats of another one
 
 _chosen: Lang | None = None
+_asking = False
 
 
 @cache
@@ -40,7 +41,14 @@ def language() -> Lang | None:
     """The reader's; None when nobody said."""
     from kb.language import reader_language
 
-    return reader_language(_chosen)
+    global _asking
+    if _asking:  # a warning that comes up while the settings are read
+        return _chosen
+    _asking = True
+    try:
+        return reader_language(_chosen)
+    finally:
+        _asking = False
 
 
 def say(english: str, **values: object) -> str:
