@@ -7,11 +7,13 @@ means that nobody said: then the language of the question decides.
 
 from __future__ import annotations
 
-import logging
 import os
+from typing import TYPE_CHECKING
 
 from kb.errors import KbError
-from kb.records import Lang
+
+if TYPE_CHECKING:
+    from kb.records import Lang
 
 __all__ = ["LOCALE", "VARIABLE", "reader_language"]
 
@@ -45,6 +47,8 @@ def _warn(named: str) -> None:
     """Once. Whoever prints the warning may ask for the language again."""
     if named not in _warned:
         _warned.add(named)
+        import logging  # late: a start has no use for it
+
         logging.getLogger("kb").warning("%s is %r; it can be en or zh 只能是 en 或 zh", VARIABLE, named)
 
 

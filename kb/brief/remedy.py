@@ -7,7 +7,6 @@ step; a warning of the step stands above the command; words that end in a colon 
 from __future__ import annotations
 
 import re
-import textwrap
 from dataclasses import dataclass, replace
 
 from kb.brief.prose import joined, paragraphs, pieces_of, plain, sentences
@@ -204,7 +203,13 @@ def _loose(fix: str) -> list[list[Piece]]:
     return found
 
 
+def _dedented(text: str) -> str:
+    indents = (len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip())
+    least = min(indents, default=0)
+    return "\n".join(line[least:] for line in text.split("\n"))
+
+
 def _pieces(step: ListItem) -> list[Piece]:
     """All lines of a list item but its first may be indented."""
     first, _, rest = step.text.partition("\n")
-    return list(pieces_of(f"{first}\n{textwrap.dedent(rest)}"))
+    return list(pieces_of(f"{first}\n{_dedented(rest)}"))

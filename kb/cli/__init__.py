@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from copy import copy
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -63,6 +62,8 @@ class _Group(click.Group):
         line = chinese()["help"].get(name) if language() == "zh" else None
         if line is None:
             return command
+        from copy import copy
+
         command = copy(command)
         command.short_help, command.help = line, f"{line}\n\n{command.help}"
         return command

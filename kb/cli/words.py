@@ -12,8 +12,10 @@ import json
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kb.records import Lang
+if TYPE_CHECKING:
+    from kb.records import Lang
 
 __all__ = ["chinese", "language", "say", "speak", "told"]
 

@@ -6,10 +6,12 @@ closing mark, and never inside `inline code`: a command that is broken over two 
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
+import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 __all__ = ["CODE_SPAN", "MAX_COLUMNS", "MIN_COLUMNS", "cells", "columns", "cut", "rows", "wrap"]
 
@@ -18,25 +20,24 @@ MIN_COLUMNS, MAX_COLUMNS = 60, 200  # of a line of prose
 CODE_SPAN = re.compile(r"(`{1,3})(?!`)[^`]{1,1000}\1(?!`)")
 """inline code of markdown, with its marks"""
 
-_WIDE = "\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
-_WIDE += "\U0001f300-\U0001f64f\U0001f900-\U0001f9ff\U00020000-\U0003fffd"
-_WIDE_CHAR = re.compile(f"[{_WIDE}]")
-_OPENING, _CLOSING = "（《「『【〈“‘(\\[", "，。、；：！？）》」』】〉”’…),.;:!?\\]"
-_PIECE = re.compile(
-    rf"[{_OPENING}]{{0,8}}(?:{CODE_SPAN.pattern}|[{_WIDE}]|[^\s`{_WIDE}]{{1,1000}}|`)[{_CLOSING}]{{0,8}}|\s+"
-)
+_ATOM = re.compile(rf"{CODE_SPAN.pattern}|[^\s`]+|`|\s+")
+_OPENING, _CLOSING = frozenset("（《「『【〈“‘(["), frozenset("，。、；：！？）》」』】〉”’…),.;:!?]")
 
 
 def columns() -> int:
     """The width of the terminal (COLUMNS, else what the terminal says, else 80), from 60 to 200."""
-    return min(max(shutil.get_terminal_size((80, 24)).columns, MIN_COLUMNS), MAX_COLUMNS)
+    return min(max(_terminal(), MIN_COLUMNS), MAX_COLUMNS)
 
 
 def cells(text: str) -> int:
     """The columns that a text takes in one line."""
-    if text.isascii():
-        return len(text)
-    return len(text) + len(_WIDE_CHAR.findall(text)) - sum(unicodedata.combining(char) > 0 for char in text)
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(char: str) -> int:
+    if char < "\u0300":
+        return 1
+    return 0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def rows(lines: Sequence[str], width: int) -> int:
@@ -50,7 +51,7 @@ def wrap(text: str, width: int, *, first: str = "", indent: str = "") -> list[st
     lines: list[str] = []
     line, used, gap = first, cells(first), ""
     empty = True
-    for piece in (found[0] for found in _PIECE.finditer(text)):
+    for piece in _pieces(text):
         if piece.isspace():
             gap = " " if "\n" in piece else piece
             continue
@@ -70,9 +71,52 @@ def cut(text: str, most: int) -> str:
     if cells(text) <= most:
         return text
     kept, used = "", 1
-    for piece in (found[0] for found in _PIECE.finditer(text)):
+    for piece in _pieces(text):
         size = cells(piece)
         if used + size + 1 > most:
             break
         kept, used = kept + piece, used + size
     return kept.rstrip(" \t,;:，；：、（(") + " …"
+
+
+def _pieces(text: str) -> list[str]:
+    """What cannot be broken, and the space between: words, inline code, single Chinese characters, each with the marks
+    that close it behind and those that open it in front."""
+    pieces: list[str] = []
+    for atom in _atoms(text):
+        space = atom.isspace() or not pieces or pieces[-1].isspace()
+        if not space and (atom[0] in _CLOSING or pieces[-1][-1] in _OPENING):
+            pieces[-1] += atom
+        else:
+            pieces.append(atom)
+    return pieces
+
+
+def _atoms(text: str) -> Iterator[str]:
+    for found in _ATOM.finditer(text):
+        run = found[0]
+        if run.isascii() or run[0] == "`" or run.isspace():
+            yield run
+            continue
+        narrow = ""
+        for char in run:
+            if _cells_of(char) < 2:
+                narrow += char
+                continue
+            if narrow:
+                yield narrow
+            narrow = ""
+            yield char
+        if narrow:
+            yield narrow
+
+
+def _terminal() -> int:
+    """As `shutil.get_terminal_size`, whose module takes as long to import as all of this."""
+    with suppress(ValueError):
+        if (named := int(os.environ.get("COLUMNS", ""))) > 0:
+            return named
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with suppress(AttributeError, ValueError, OSError):
+            return os.get_terminal_size(stream.fileno()).columns  # type: ignore[union-attr]
+    return 80
