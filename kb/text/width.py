@@ -118,5 +118,6 @@ def _terminal() -> int:
             return named
     for stream in (sys.__stdout__, sys.__stderr__):
         with suppress(AttributeError, ValueError, OSError):
-            return os.get_terminal_size(stream.fileno()).columns  # type: ignore[union-attr]
+            if (found := os.get_terminal_size(stream.fileno()).columns) > 0:  # type: ignore[union-attr]
+                return found
     return 80
