@@ -184,18 +184,22 @@ class KnowledgeBase:
         k: int = 5,
         *,
         lang: Lang | None = None,
+        only: Lang | None = None,
         project: str | None = None,
         min_confidence: float = KNOWN_AT,
         printed: bool = False,
     ) -> SearchResult:
         """The k issues nearest to `text` (an error line, a whole log, a description), nearest first.
 
-        An issue is listed once, whichever language matched, in the question's language where it can be; `lang`
-        searches and shows one language only. It counts as answered from `min_confidence` on. `printed`: the text is the
-        output of a program, and nobody wrote around it. Raises QueryError for a question with no words, an unknown
-        project, k outside 1..MAX_K, or a confidence outside 0..1.
+        An issue is listed once, whichever language matched, and told in `lang`, else in the question's language, where
+        it has an article in it. `only`: nothing but articles in this language is searched and shown. It counts as
+        answered from `min_confidence` on. `printed`: the text is the output of a program, and nobody wrote around it.
+        Raises QueryError for a question with no words, an unknown project, k outside 1..MAX_K, or a confidence outside
+        0..1.
         """
-        return self.searcher.search(text, k, lang=lang, project=project, min_confidence=min_confidence, printed=printed)
+        return self.searcher.search(
+            text, k, lang=lang, only=only, project=project, min_confidence=min_confidence, printed=printed
+        )
 
     def scanner(self, project: str | None = None) -> Scanner:
         """What finds the issues of the newest snapshot in logs; `project`: only those of this project or tag."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kb.base import Catalogue, KnowledgeBase, catalogue_of, scan_lines
 from kb.errors import BaseUnreachable, IndexMissing, KbError, QueryError
@@ -105,17 +105,19 @@ class Bases:
         k: int = 5,
         *,
         lang: Lang | None = None,
+        only: Lang | None = None,
         project: str | None = None,
         min_confidence: float = KNOWN_AT,
         printed: bool = False,
     ) -> SearchResult:
         """See `KnowledgeBase.search`; the best of all bases. A project that only some of them have is looked for in
         these; QueryError is raised when none of them has it."""
-        asking = self._ask_remote(text, k, lang, project, min_confidence)
+        wanted = {"k": k, "lang": lang, "only": only, "project": project, "min_confidence": min_confidence}
+        asking = self._ask_remote(text, wanted)
         results, refused = _each(
             self.local,
             lambda base: base.search(
-                text, k, lang=lang, project=project, min_confidence=min_confidence, printed=printed
+                text, k, lang=lang, only=only, project=project, min_confidence=min_confidence, printed=printed
             ),
         )
         silent = list(self.silent)
@@ -128,16 +130,13 @@ class Bases:
         results.sort(key=lambda result: self._order.index(result.bases[0]))
         return _merged(results, k, silent)
 
-    def _ask_remote(
-        self, text: str, k: int, lang: Lang | None, project: str | None, min_confidence: float
-    ) -> list[Asking]:
+    def _ask_remote(self, text: str, wanted: dict[str, Any]) -> list[Asking]:
         """They are asked first and answer while the others search."""
         if not self.remote:
             return []
         from kb.logs.read import read
 
         query = read(text)
-        wanted = {"k": k, "lang": lang, "project": project, "min_confidence": min_confidence}
         return [base.ask(query, wanted) for base in self.remote]
 
     def scanners(self, project: str | None = None) -> tuple[Scanner, ...]:

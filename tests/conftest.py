@@ -97,8 +97,9 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir()
     here = tmp_path / "here"
     here.mkdir()
-    for name in ("KB_INDEX", "KB_BASES", "KB_LANG", "XDG_CONFIG_HOME"):
+    for name in ("KB_INDEX", "KB_BASES", "KB_LANG", "LC_ALL", "LC_MESSAGES", "LANG", "COLUMNS", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KB_PAGER", "")
     kb_settings.cache_clear()
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(home))

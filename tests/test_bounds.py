@@ -129,6 +129,10 @@ class Oracle:
     def records(self) -> list[Any]:
         return self._base.records()
 
+    @property
+    def first_telling(self) -> dict[str, str]:
+        return self._base.searcher.first_telling
+
     def search(self, text: str, k: int = 5, /) -> SearchResult:
         self.texts.append(text)
         result = self._base.search(POP, 20)
@@ -146,7 +150,7 @@ def lines_base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBa
     root = tmp_path_factory.mktemp("lines")
     (root / "articles").mkdir()
     for name, line in (*LINES.items(), ("second", LINES["walrus"])):
-        text = f"# Notes\n\n## It stops\n\n### Symptom\n\n```\n{line}\n```\n\n### Fix\n\n1. Wait.\n"
+        text = f"# Notes\n\n## {name}: it stops\n\n### Symptom\n\n```\n{line}\n```\n\n### Fix\n\n1. Wait.\n"
         (root / "articles" / f"{name}.md").write_text(text, "utf-8")
     KnowledgeBase.build(root / "articles", root / "index")
     with KnowledgeBase.open(root / "index") as opened:

@@ -37,6 +37,7 @@ LAYERS = [
         "components",
         "why",
         "config",
+        "language",
         "search",
         "scan",
         "base",

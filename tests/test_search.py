@@ -346,13 +346,14 @@ def test_an_issue_told_in_one_language_is_shown_in_that(tmp_path: Path) -> None:
     with KnowledgeBase.open(tmp_path / "index") as base:
         result = base.search("训练的时候报错 FrobError: too hot 怎么办")
         assert (result.query.lang, result.hits[0].record.lang) == ("zh", "en")
-        assert base.search("FrobError: too hot", lang="zh").hits == ()
+        assert base.search("FrobError: too hot", only="zh").hits == ()
+        assert base.search("FrobError: too hot", lang="zh").hits[0].record.lang == "en"  # it has no other
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_language_filter(lang: Any, base: KnowledgeBase) -> None:
     for text in ("IndexError: pop from an empty deque", "断点续训从第 0 步开始"):
-        result = base.search(text, k=MAX_K, lang=lang)
+        result = base.search(text, k=MAX_K, only=lang)
         assert result.hits
         assert {hit.record.lang for hit in result.hits} == {lang}
 
@@ -380,7 +381,7 @@ def test_a_project_that_is_not_there(base: KnowledgeBase) -> None:
 
 
 def test_both_filters_at_once(base: KnowledgeBase) -> None:
-    hits = base.search("loss nan", lang="zh", project="vlm-r1").hits
+    hits = base.search("loss nan", only="zh", project="vlm-r1").hits
     assert {(hit.record.lang, hit.record.project) for hit in hits} == {("zh", "VLM-R1")}
 
 

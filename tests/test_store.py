@@ -61,9 +61,11 @@ def store_of(folder: Path, groups: Sequence[Sequence[Sequence[float]]], **more: 
     """An index whose record i has the vectors `groups[i]`."""
     records = more.pop("records", None) or [record(i) for i in range(len(groups))]
     flat = [one for group in groups for one in group]
-    postings = postings_of(more.pop("bags", None) or [{} for _ in groups])
+    bags = more.pop("bags", None) or [{} for _ in groups]
+    postings = postings_of(bags)
     batch = Batch(
         records=records,
+        bags=bags,
         postings=postings,
         views=Views(
             np.array(flat, np.float32).reshape(len(flat), DIM),

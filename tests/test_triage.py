@@ -10,12 +10,12 @@ import pytest
 from conftest import EMPTY_RECORD, FakeEncoder, Write
 
 from kb import KnowledgeBase
-from kb.articles.steps import steps
 from kb.brief import known_issue, of_finding
 from kb.cli.render import Screen
 from kb.records import Branch, Hit, IssueRecord
 from kb.scan import Finding
 from kb.scraped import parse
+from kb.text.steps import steps
 
 FAMILY = """---
 project: Frob
@@ -185,10 +185,12 @@ def hit(base: KnowledgeBase) -> Hit:
 
 
 def test_the_answer_comes_first(hit: Hit) -> None:
-    lines = known_issue(hit)
+    lines = known_issue(hit, 80)
     assert lines[1] == "  In short: Many things fill it; look at the number first: `frob --top`."
     assert lines[2] == "  What you pasted points to: start#1"
-    assert len(lines) <= 11
+    way = lines[lines.index("  Which one is it:") + 1]
+    assert way.startswith('    - `prints "vendor err 129"`: it came from outside')
+    assert len(lines) <= 15
     finding = Finding(hit.issue, hit.record, 0.9, 1, 1, 1, 1, LINE, "bundled")
     told = [line.text for line in of_finding(finding, "a.log")]
     assert told[3] == "  In short: Many things fill it; look at the number first: `frob --top`."
@@ -199,6 +201,9 @@ def test_the_answer_comes_first(hit: Hit) -> None:
 def test_the_terminal(hit: Hit, base: KnowledgeBase, capsys: pytest.CaptureFixture[str]) -> None:
     result = replace(base.search(LINE), verdict="known", hits=(hit,))
     Screen(colour=False).result(result, size=3, where="here")
+    short = capsys.readouterr().out
+    assert short.index("In short") < short.index("points to: start#1") < short.index("Try first")
+    Screen(colour=False).result(result, size=3, where="here", full=True)
     text = capsys.readouterr().out
     places = [text.index(words) for words in ("In short", "points to: start#1", "Symptom", "Fix", "Which one is it")]
     assert places == sorted(places)

@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 import click
 
 import kb
-from kb.cli.common import complain, echo
+from kb.cli.common import complain, echo, warn_on_stderr
+from kb.cli.words import chinese, language, say, speak, told
 from kb.errors import IndexWriteFailed, KbError
 
 __all__ = ["cli", "main"]
@@ -58,6 +59,13 @@ class _Group(click.Group):
             return None
         module, _, attribute = _COMMANDS[name].rpartition(".")
         command: click.Command = getattr(import_module(f"kb.cli.{module}"), attribute)
+        line = chinese()["help"].get(name) if language() == "zh" else None
+        if line is None:
+            return command
+        from copy import copy
+
+        command = copy(command)
+        command.short_help, command.help = line, f"{line}\n\n{command.help}"
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -100,6 +108,7 @@ def cli() -> None:
       python train.py 2>&1 | tail -n 100 | kb search -
       kb search 断点续训从第 0 步开始
     """
+    speak(None)
 
 
 def main() -> NoReturn:
@@ -109,6 +118,7 @@ def main() -> NoReturn:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:  # with LC_ALL=C or a Windows code page, characters that cannot be written are shown as escapes
             reconfigure(encoding="utf-8", errors="backslashreplace")
+    warn_on_stderr()
     try:
         cli(prog_name="kb", standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -119,14 +129,15 @@ def main() -> NoReturn:
             echo(error.format_message(), err=True)
             sys.exit(error.exit_code)
         if context is not None:
-            echo(context.get_usage() + f"\nTry '{context.command_path} --help' for help.\n", err=True)
-        echo(f"Error: {error.format_message()}", err=True)
+            echo(context.get_usage().replace("Usage: ", say("Usage: "), 1), err=True)
+            echo(say("Try '{command} --help' for help.", command=context.command_path) + "\n", err=True)
+        echo(say("Error: {message}", message=told(error.format_message())), err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        echo(f"Error: {error.format_message()}", err=True)
+        echo(say("Error: {message}", message=told(error.format_message())), err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):  # click's own exit code for this is 1, which says "no known issue" here
-        echo("kb: interrupted", err=True)
+        complain(say("interrupted"))
         sys.exit(_EXIT_INTERRUPTED)
     except KbError as error:
         complain(error)

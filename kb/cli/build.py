@@ -21,6 +21,7 @@ from kb.cli.common import (
     print_json,
     warn_on_stderr,
 )
+from kb.cli.words import say, told
 from kb.errors import IndexMissing, IndexWriteFailed
 
 __all__ = ["build"]
@@ -83,15 +84,15 @@ def build(
     if report.issues:
         _trust_what_was_built(target, articles)
     else:
-        echo("kb: no issue in these articles; `kb search` will know nothing here", err=True)
+        complain(say("no issue in these articles; `kb search` will know nothing here"))
     for error in report.bad:
         complain(error)
     for skipped in report.skipped:
-        echo(f"kb: skipped {plain(skipped.path)}: {skipped.reason}", err=True)
+        complain(say("skipped {path}: {reason}", path=plain(skipped.path), reason=told(skipped.reason)))
     for path in report.without_records:
-        echo(f"kb: no issue found in {plain(path)}; see `kb parse --explain`", err=True)
+        complain(say("no issue found in {path}; see `kb parse --explain`", path=plain(path)))
     if report.drafts:
-        echo(f"kb: {counted(len(report.drafts), 'draft')} left out; --drafts includes them", err=True)
+        complain(say("{drafts} left out; --drafts includes them", drafts=counted(len(report.drafts), "draft")))
     if as_json:
         print_json(
             {
@@ -110,9 +111,18 @@ def build(
         )
         return
     echo(
-        f"{counted(report.articles, 'article')} ({report.parsed} new or changed, {report.removed} removed), "
-        f"{counted(report.issues, 'issue')}, {counted(report.records, 'record')} in {report.took_s:.2f} s "
-        f"-> {plain(str(target))} [{report.snapshot}]"
+        say(
+            "{articles} ({parsed} new or changed, {removed} removed), {issues}, {records} in {took} s "
+            "-> {target} [{snapshot}]",
+            articles=counted(report.articles, "article"),
+            parsed=report.parsed,
+            removed=report.removed,
+            issues=counted(report.issues, "issue"),
+            records=counted(report.records, "record"),
+            took=f"{report.took_s:.2f}",
+            target=plain(str(target)),
+            snapshot=report.snapshot,
+        )
     )
 
 

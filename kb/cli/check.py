@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kb.cli.common import counted, echo, forbid_network, index_option, json_option, plain, print_json, warn_on_stderr
+from kb.cli.words import say
 from kb.errors import ArticleError, IndexMissing
 
 __all__ = ["check"]
@@ -60,9 +61,10 @@ def check(articles: Path | None, strict: bool, stats: bool, as_json: bool, index
             where = plain(one.path) + (f":{one.line}" if one.line else "")
             echo(f"{where}: {one.level}: {plain(one.message)}")
     if drafts := sum(one.message == IS_DRAFT for one in problems):
-        echo(f"{counted(drafts, 'draft')} waiting for review", err=True)
+        echo(say("{drafts} waiting for review", drafts=counted(drafts, "draft")), err=True)
     errors = sum(one.level == "error" for one in problems)
-    echo(f"{counted(errors, 'error')}, {counted(len(problems) - errors, 'warning')}", err=True)
+    warnings = counted(len(problems) - errors, "warning")
+    echo(say("{errors}, {warnings}", errors=counted(errors, "error"), warnings=warnings), err=True)
     sys.exit(ArticleError.exit_code if errors or (strict and problems) else 0)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kb.cli.words import chinese, language, say, speak, told
 from kb.errors import IndexWriteFailed, KbError, QueryError
 
 if TYPE_CHECKING:
@@ -34,12 +35,15 @@ __all__ = [
     "lang_option",
     "min_confidence_option",
     "note_silent",
+    "only_option",
     "open_base",
     "open_one",
+    "pager_option",
     "plain",
     "print_json",
     "read_stdin",
     "screen",
+    "told_error",
     "warn_on_stderr",
 ]
 
@@ -68,7 +72,26 @@ min_confidence_option: Option = click.option(
     help="The confidence from which an issue counts as known. Default: 0.5. With a higher one kb answers less often "
     "and is wrong less often.",
 )
-lang_option: Option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Show the issues in this language.")
+
+
+def _speak(context: click.Context, option: click.Parameter, value: Any) -> Any:
+    speak(value)
+    return value
+
+
+lang_option: Option = click.option(
+    "--lang",
+    type=click.Choice(["en", "zh"]),
+    callback=_speak,
+    help="Show everything in this language. Default: $KB_LANG, else kb.toml, else a Chinese locale, else the language "
+    "of the question.",
+)
+only_option: Option = click.option(
+    "--only", type=click.Choice(["en", "zh"]), help="Search and show articles in this language only."
+)
+pager_option: Option = click.option(
+    "--no-pager", is_flag=True, help="Print long output at a terminal without a pager ($KB_PAGER, $PAGER, less)."
+)
 json_option: Option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -98,7 +121,7 @@ def open_one(index: Path | None) -> KnowledgeBase:
 def note_silent(silent: Sequence[Silence]) -> None:
     """Names the bases that did not answer."""
     for base, why in silent:
-        echo(f"kb: {base} does not answer: {why}", err=True)
+        complain(say("{base} does not answer: {why}", base=base, why=why))
 
 
 def known_at(given: float | None) -> float:
@@ -125,16 +148,15 @@ def _ask_for_trust() -> None:
     found = undecided()
     if found is None:
         return
-    echo(f"{visible_line(str(found))} has a knowledge base of its own.", err=True)
-    echo("Its answers contain shell commands written by the author of that folder.", err=True)
-    echo("此目录自带知识库，其中的解决办法（命令）出自该目录的作者。", err=True)
-    trusted = click.confirm("Trust it and use it from now on? 信任并从此使用它？", default=False, err=True)
+    echo(say("{folder} has a knowledge base of its own.", folder=visible_line(str(found))), err=True)
+    echo(say("Its answers contain shell commands written by the author of that folder."), err=True)
+    trusted = click.confirm(say("Trust it and use it from now on?"), default=False, err=True)
     try:
         remember(found, trusted)
     except KbError as error:
         complain(error)
     if not trusted:
-        echo("kb: using the base that comes with kb; to use the folder's base later, run `kb trust`", err=True)
+        complain(say("using the base that comes with kb; to use the folder's base later, run `kb trust`"))
 
 
 def is_terminal(stream: Any) -> bool:
@@ -194,15 +216,25 @@ def echo(text: str = "", *, err: bool = False) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 article`, `2 articles`."""
+    """`1 article`, `2 articles`, `2 篇文章`."""
+    if language() == "zh" and (one := f"{{n}} {noun}") in chinese()["said"]:
+        return say(one, n=number)
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def complain(error: KbError) -> None:
+def complain(problem: KbError | str) -> None:
     """Prints what happened, and below it what to do next, on stderr."""
-    echo(f"kb: {error}", err=True)
-    if error.hint:
-        echo(f"    {error.hint}", err=True)
+    if isinstance(problem, str):
+        echo(f"kb: {problem}", err=True)
+        return
+    echo(f"kb: {told_error(problem)}", err=True)
+    if problem.hint:
+        echo(f"    {told(problem.hint)}", err=True)
+
+
+def told_error(error: KbError) -> str:
+    """Where and what, in the reader's language."""
+    return str(error).removesuffix(error.message) + told(error.message)
 
 
 def warn_on_stderr() -> None:
@@ -211,7 +243,7 @@ def warn_on_stderr() -> None:
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            echo(f"kb: {record.getMessage()}", err=True)
+            echo(f"kb: {told(record.getMessage())}", err=True)
 
     logger = logging.getLogger("kb")
     if not logger.handlers:

@@ -20,6 +20,7 @@ from kb.cli.common import (
     is_terminal,
     json_option,
     min_confidence_option,
+    only_option,
     open_one,
     plain,
     print_json,
@@ -80,7 +81,7 @@ def _drawable(context: click.Context, option: click.Parameter, path: Path | None
     required=True,
     type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False),
 )
-@click.option("--lang", type=click.Choice(["en", "zh"]), help="Search articles in this language only.")
+@only_option
 @min_confidence_option
 @click.option(
     "--misses", is_flag=True, help="List each wrong answer: the question, the right issue, the issue that was found."
@@ -109,7 +110,7 @@ def _drawable(context: click.Context, option: click.Parameter, path: Path | None
 @index_option
 def evaluate(
     files: tuple[Path, ...],
-    lang: Lang | None,
+    only: Lang | None,
     min_confidence: float | None,
     misses: bool,
     plot: Path | None,
@@ -163,7 +164,7 @@ def evaluate(
             "there is no question", path=_name(files[0]), hint="`kb eval --help` shows what a line looks like"
         )
     with open_one(index) as base, Progress(is_terminal(sys.stderr)) as progress:
-        found = measured(base, questions, lang=lang, min_confidence=min_confidence, progress=progress)
+        found = measured(base, questions, only=only, min_confidence=min_confidence, progress=progress)
     out = None if leave_out is None else _left_out(leave_out, questions, min_confidence)
     if plot is not None:
         _draw(found, plot)

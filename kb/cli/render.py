@@ -7,11 +7,18 @@ pipe gets: HTML in an article is text here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from kb.brief import (
     LABELS,
+    MOST_ROWS,
+    WARNING,
+    Line,
+    answer_lines,
     headline,
     hit_line,
     leads_line,
@@ -26,6 +33,7 @@ from kb.brief import (
 )
 from kb.records import Article, Hit, IssueRecord, Lang, SearchResult
 from kb.text import visible
+from kb.text.width import CODE_SPAN, columns, cut, rows, wrap
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +48,8 @@ WORTH_A_LINE = 0.1  # the confidence below which a further hit is no help
 
 NEAREST = 3  # of the issues that may be something else
 
-_STYLES = {"headline": "bold", "note": "dim", "quote": "yellow", "text": ""}
+_STYLES = {"headline": "bold", "note": "dim", "quote": "yellow", "label": "bold cyan", "text": "", "code": "cyan"}
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def _markdown(text: str) -> Markdown:
@@ -61,29 +70,65 @@ class Screen:
         """`err`: write to stderr."""
         self._console: Console | None = None
         self._err = err
+        self._width = columns()
         if colour:
             from rich.console import Console
 
-            self._console = Console(highlight=False, emoji=False, soft_wrap=False, stderr=err)
+            self._console = Console(
+                highlight=False, emoji=False, soft_wrap=False, stderr=err, force_terminal=True, width=self._width
+            )
 
-    def result(self, result: SearchResult, *, size: int, where: str, bundled: bool = False, why: bool = False) -> None:
+    @contextmanager
+    def paged(self, *, use: bool = True) -> Iterator[None]:
+        """What is shown meanwhile goes through the reader's pager, where one is in use and the screen is too low."""
+        if self._console is None or self._err or not use:
+            yield
+            return
+        from kb.cli import pager
+
+        shown, terminal = StringIO(), self._console.file
+        self._console.file = shown
+        try:
+            yield
+        finally:
+            self._console.file = terminal
+            text = shown.getvalue()
+            pager.show(text, rows(_COLOUR.sub("", text).split("\n"), self._width))
+
+    def result(
+        self,
+        result: SearchResult,
+        *,
+        size: int,
+        where: str,
+        bundled: bool = False,
+        lang: Lang | None = None,
+        full: bool = False,
+        why: bool = False,
+    ) -> None:
         """`size` and `where` tell which base was asked: whoever gets no answer, and whoever gets one from another base
-        than the one that travels with kb. `why`: what speaks for each shown hit, and against it."""
-        words = LABELS[result.query.lang]
+        than the one that travels with kb. `lang`: the reader's; None: the question's. `full`: all of a known issue, not
+        only what to try first. `why`: what speaks for each shown hit, and against it."""
+        lang = lang or result.query.lang
+        words = LABELS[lang]
         if result.verdict == "known":
             first, *others = shown = result.hits[:1] + tuple(h for h in result.hits[1:] if h.confidence >= WORTH_A_LINE)
-            self._hit(first, words)
-            if others:
+            if full:
+                self._hit(first, words)
+            else:
+                self._answer(first, others, rows_below=0 if bundled else 1)
+            if others and full:
                 self._line()
                 self._line(words["also"], "dim")
                 self._list(others)
         elif result.verdict == "likely":
             shown = tuple(likely_hits(result))
-            self.likely(shown, result.query.lang)
+            self.likely(shown, lang)
         else:
             shown = result.hits[:NEAREST]
-            self._line(words["unknown" if shown else "empty"], "bold yellow")
-            self._line(words["next"])
+            self._prose(words["unknown" if shown else "empty"], "bold yellow")
+            for line in words["next"].split("\n"):
+                self._prose(line)
             if shown:
                 self._line()
                 self._line(words["nearest"], "dim")
@@ -92,15 +137,18 @@ class Screen:
         if why:
             self._why(result, shown)
         if result.verdict != "known" or not bundled:
-            self.searched(result.query.lang, size=size, where=where)
+            self.searched(lang, size=size, where=where)
 
-    def likely(self, hits: Sequence[Hit], lang: Lang, *, base: str = "") -> None:
-        """Issues of which one is likely, and what tells them apart. `base`: as in `remedy`."""
-        self._line(likely_line(hits, lang), "bold yellow")
+    def likely(self, hits: Sequence[Hit], lang: Lang, *, base: str = "", above: int | None = None) -> None:
+        """Issues of which one is likely, and what tells them apart. `base` and `above`: as in `remedy`; None: as many
+        rows as it takes."""
+        self._prose(likely_line(hits, lang), "bold yellow")
         if base:
             self._line(f"{LABELS[lang]['base']}: {base}", "dim")
-        for line in likely_lines(hits):
-            self._line(line)
+        most = None
+        if above is not None:
+            most = MOST_ROWS - above - 2 - bool(base) - rows([show_line(hit.record) for hit in hits], self._width)
+        self._lines(Line(line, "text") for line in likely_lines(hits, self._width, most=most))
         self._line()
         for hit in hits:
             self._line(show_line(hit.record), "dim")
@@ -151,23 +199,42 @@ class Screen:
             self._line(words["sources"].format(n=len(record.sources) - len(shown), issue=record.issue), "dim")
 
     def finding(self, finding: Finding, log: str) -> None:
-        for text, role in of_finding(finding, log):
-            self._line(text, _STYLES[role])
+        for line in of_finding(finding, log):
+            if line.role == "text":
+                wrapped = wrap(line.text.strip(), self._width, first="  ", indent="    ")
+                self._lines(Line(text, "text") for text in wrapped)
+            else:
+                self._lines([line])
 
-    def remedy(self, record: IssueRecord, confidence: float, *, base: str = "") -> None:
-        """Cause and fix, for whoever has the symptom on the screen above. `base`: which base they come from, when it is
-        not the one that travels with kb."""
+    def remedy(self, record: IssueRecord, confidence: float, *, base: str = "", above: int = 0) -> None:
+        """What to try, for whoever has the symptom on the screen above. `base`: which base it comes from, when it is
+        not the one that travels with kb. `above`: the rows that the caller has printed, of the fifteen."""
         words = LABELS[record.lang]
-        self._line(headline(record), "bold")
-        self._line(f"{record.id}  ·  {words['confidence']} {percent(confidence)}", "dim")
-        if base:
-            self._line(f"{words['base']}: {base}", "dim")
-        if record.summary:
-            self._section(words["summary"], record.summary)
-        self._section(words["cause"], record.cause or words["no cause"])
-        self._section(words["fix"], record.fix or words["no fix"])
-        self._line()
-        self._line(show_line(record), "dim")
+        head = [
+            Line(headline(record), "headline"),
+            Line(f"{record.id}  ·  {words['confidence']} {percent(confidence)}", "note"),
+            *([Line(f"{words['base']}: {base}", "note")] if base else []),
+        ]
+        self._lines(head)
+        taken = above + rows([line.text for line in head], self._width)
+        self._lines(answer_lines(record, self._width, most=MOST_ROWS - taken))
+
+    def _answer(self, hit: Hit, others: Sequence[Hit], *, rows_below: int) -> None:
+        """A known issue in fifteen rows: what it is, what to try, where to read on."""
+        record, words = hit.record, LABELS[hit.record.lang]
+        note = f"{record.id}  ·  {words['known']}{words['comma']}{words['confidence']} {percent(hit.confidence)}"
+        if hit.matched:
+            note += f"  ·  {words['matched']}: {', '.join(hit.matched)}"
+        head = [Line(headline(record), "headline"), Line(cut(note, self._width), "note")]
+        self._lines(head)
+        near = ", ".join(f"{other.issue} {percent(other.confidence)}" for other in others[:NEAREST])
+        below = [Line(cut(f"{words['near']}{words['colon']}{near}", self._width), "note")] if near else []
+        most = MOST_ROWS - rows_below - rows([line.text for line in head], self._width)
+        self._lines(
+            answer_lines(
+                record, self._width, most=most, leads=leads_line(hit), below=below, read_on=words["full"], spaced=True
+            )
+        )
 
     def say(self, text: str, style: str = "") -> None:
         self._line(text, style)
@@ -231,6 +298,25 @@ class Screen:
                 for line in code.split("\n"):
                     self._console.print("    ", line, sep="", soft_wrap=True, highlight=False)
 
+    def _lines(self, lines: Iterable[Line]) -> None:
+        """Lines that are wrapped already, or must not be."""
+        for line in lines:
+            text = visible(line.text)
+            if self._console is None:
+                self._line(text)
+                continue
+            from rich.text import Text
+
+            shown = Text(text, style=_STYLES[line.role])
+            if line.role == "text":
+                shown.highlight_regex(CODE_SPAN, "cyan")
+                shown.highlight_regex(WARNING, "bold yellow")
+            self._console.print(shown, soft_wrap=True)
+
+    def _prose(self, text: str, style: str = "") -> None:
+        for line in wrap(text, self._width):
+            self._line(line, style)
+
     def _line(self, text: str = "", style: str = "") -> None:
         text = visible(text)
         if self._console is None:
@@ -238,4 +324,4 @@ class Screen:
 
             click.echo(text, err=self._err)
         else:
-            self._console.print(text, style=style, markup=False)
+            self._console.print(text, style=style, markup=False, soft_wrap=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kb.cli.common import base_option, complain, echo, index_option, is_terminal, lang_option, open_base, plain
+from kb.cli.words import language, say
 from kb.errors import IndexWriteFailed, KbError
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def _explain(
         if explained and report is None:
             return
         with open_base(index, bases) as base:
+            lang = language()
             answer = _ask(base, output, command, lang)
         if report is not None:
             _write_report(report, command, outcome, answer)
@@ -100,7 +102,7 @@ def _explain(
     except Exception as error:
         if os.environ.get("KB_DEBUG"):
             raise
-        echo(f"kb: no explanation: {type(error).__name__}: {plain(str(error))}", err=True)
+        complain(say("no explanation: {error}", error=f"{type(error).__name__}: {plain(str(error))}"))
 
 
 def _ask(base: AnyBase, output: bytes, command: tuple[str, ...], lang: Lang | None) -> _Answer:
@@ -144,10 +146,10 @@ def _print(outcome: Outcome, answer: _Answer, where: str) -> None:
     how = _how_it_ended(outcome)
     if answer.verdict == "known" and answer.record:
         output.say(first_line(how), "bold yellow")
-        output.remedy(answer.record, answer.confidence, base=where)
+        output.remedy(answer.record, answer.confidence, base=where, above=2)
     elif answer.verdict == "likely" and answer.record:
         output.say(first_line(how, certain=False), "bold yellow")
-        output.likely(answer.likely, answer.record.lang, base=where)
+        output.likely(answer.likely, answer.record.lang, base=where, above=2)
     else:
         output.say(unknown_line(how), "dim")
 

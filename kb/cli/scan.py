@@ -29,6 +29,7 @@ from kb.cli.common import (
     print_json,
     screen,
 )
+from kb.cli.words import language, say
 from kb.errors import KbError, QueryError
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def scan(
     if follow and (len(logs) > 1 or logs[0] == Path("-") or logs[0].suffix == ".gz"):
         raise click.UsageError("--follow takes one plain file")
     with open_base(index, bases) as base:
+        lang = language()
         note_silent(getattr(base, "silent", ()))
         if project is not None:
             base.search("error", 1, project=project)  # raises for a project without issues
@@ -123,6 +125,14 @@ def scan(
     sys.exit(0 if output.known else _EXIT_UNREADABLE if output.damaged else _EXIT_UNKNOWN)
 
 
+_SUMMARIES = {  # are some only likely, and is the log damaged?
+    (False, False): "{known} in {lines} lines of {log}.",
+    (True, False): "{known}, {likely}, in {lines} lines of {log}.",
+    (False, True): "{known} in the first {lines} lines of {log}.",
+    (True, True): "{known}, {likely}, in the first {lines} lines of {log}.",
+}
+
+
 class _Output:
     """Prints the findings: of each log when it was read, or of a followed log as they are found."""
 
@@ -136,7 +146,7 @@ class _Output:
     def restart(self, log: str) -> None:
         """The followed file was replaced or cut off: its findings count anew."""
         self._printed.clear()
-        echo(f"kb: {plain(log)} was made anew; reading it from its first line", err=True)
+        complain(say("{log} was made anew; reading it from its first line", log=plain(log)))
 
     def add(self, log: str, findings: tuple[Finding, ...]) -> None:
         """The findings so far of a followed log; prints each issue once."""
@@ -173,16 +183,20 @@ class _Output:
         for finding in findings:
             terminal.finding(finding, log)
             echo()
-        told = counted(known, "known issue") if known else "No known issue"
-        likely = f", {counted(len(findings) - known, 'likely one')}," if known < len(findings) else ""
-        first = "the first " if damage else ""
-        terminal.say(f"{told}{likely} in {first}{report.lines:,} lines of {log}.", "" if findings else "bold yellow")
+        summary = say(
+            _SUMMARIES[known < len(findings), damage is not None],
+            known=counted(known, "known issue") if known else say("No known issue"),
+            likely=counted(len(findings) - known, "likely one"),
+            lines=f"{report.lines:,}",
+            log=log,
+        )
+        terminal.say(summary, "" if findings else "bold yellow")
 
     def end(self) -> None:
         if self._json and not self._quiet and self._logs:
             print_json({"base": self._base.name, "found": self.found, "logs": self._logs})
         elif not self._quiet and not self._json and not self._base.bundled:
-            screen().searched("en", size=self._base.size, where=self._base.where)
+            screen().searched(language() or "en", size=self._base.size, where=self._base.where)
 
 
 def _chunks(path: Path, *, progress: bool) -> Iterator[bytes]:

@@ -13,18 +13,23 @@ import click
 
 from kb.cli.common import (
     base_option,
-    echo,
+    complain,
     index_option,
     is_terminal,
     json_option,
     known_at,
+    lang_option,
     min_confidence_option,
     note_silent,
+    only_option,
     open_base,
+    pager_option,
     print_json,
     read_stdin,
     screen,
+    told_error,
 )
+from kb.cli.words import language, say
 from kb.errors import QueryError
 
 if TYPE_CHECKING:
@@ -39,7 +44,9 @@ _EXIT_UNKNOWN = 1
 @click.command()
 @click.argument("text", nargs=-1)
 @click.option("-k", type=click.IntRange(1, 100), default=5, show_default=True, help="How many issues to list at most.")
-@click.option("--lang", type=click.Choice(["en", "zh"]), help="Search and show articles in this language only.")
+@click.option("--full", is_flag=True, help="Print the whole answer, not only what to try first.")
+@lang_option
+@only_option
 @click.option("--project", help="Search this project (`kb projects` lists them) or tag only.")
 @min_confidence_option
 @click.option(
@@ -48,17 +55,21 @@ _EXIT_UNKNOWN = 1
     help='File of {"id": ..., "query": ...} lines; "-" for stdin.',
 )
 @click.option("--why", is_flag=True, help="Also show what speaks for each issue and against it.")
+@pager_option
 @json_option
 @base_option
 @index_option
 def search(
     text: tuple[str, ...],
     k: int,
+    full: bool,
     lang: Lang | None,
+    only: Lang | None,
     project: str | None,
     min_confidence: float | None,
     batch: TextIO | None,
     why: bool,
+    no_pager: bool,
     as_json: bool,
     bases: tuple[str, ...],
     index: Path | None,
@@ -79,16 +90,29 @@ def search(
     if batch is not None and text:
         raise click.UsageError("give TEXT or --batch, not both")
     question = "" if batch is not None else _question(text)
-    params: dict[str, Any] = {"k": k, "lang": lang, "project": project, "min_confidence": known_at(min_confidence)}
+    params: dict[str, Any] = {"k": k, "lang": lang, "only": only, "project": project}
+    params["min_confidence"] = known_at(min_confidence)
     with open_base(index, bases) as base:
         if batch is not None:
             sys.exit(_search_batch(base, batch, params, why=why))
+        if not as_json:  # what programs read does not depend on who started them
+            params["lang"] = language()
         result = base.search(question, **params)
     note_silent(result.silent)
     if as_json:
         print_json({"id": None, **_form(result, why=why)})
     else:
-        screen().result(result, size=base.size, where=base.where, bundled=base.bundled, why=why)
+        output = screen()
+        with output.paged(use=not no_pager):
+            output.result(
+                result,
+                size=base.size,
+                where=base.where,
+                bundled=base.bundled,
+                lang=params["lang"],
+                full=full,
+                why=why,
+            )
     sys.exit(0 if result.answered else _EXIT_UNKNOWN)
 
 
@@ -136,10 +160,11 @@ def _search_batch(base: AnyBase, file: TextIO, params: dict[str, Any], *, why: b
                 raise QueryError('each line is an object with "id" and "query"')
             answer = _form(base.search(item["query"], **params), why=why)
         except (QueryError, ValueError, RecursionError) as error:
+            said = told_error(error) if isinstance(error, QueryError) else str(error)
             message = f"line {number}: {error}"
             answer = {"query": None, "answered": False, "verdict": "unknown", "likely": [], "results": []}
             answer["error"] = message
-            echo(f"kb: {message}", err=True)
+            complain(say("line {n}: {error}", n=number, error=said))
             exit_code = QueryError.exit_code
         print_json({"id": identity, **answer}, indent=None)
     return exit_code

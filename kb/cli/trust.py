@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kb.cli.common import echo
+from kb.cli.words import say
 from kb.errors import IndexMissing
 
 __all__ = ["trust"]
@@ -32,7 +33,7 @@ def trust(folder: Path | None, revoke: bool) -> None:
 
     if revoke and folder is not None:  # it may be gone
         remember(folder, None)
-        echo(f"{folder} is no longer trusted")
+        echo(say("{folder} is no longer trusted", folder=folder))
         return
     found = nearest_base(folder)
     if found is None or (folder is not None and str(found) != os.path.realpath(folder)):
@@ -41,4 +42,4 @@ def trust(folder: Path | None, revoke: bool) -> None:
     if not revoke and (theirs := why_not_ours(found)):
         raise IndexMissing(f"it belongs to somebody else ({theirs})", path=found, hint="kb search --index DIR uses it")
     remember(found, None if revoke else True)
-    echo(f"{found} is {'no longer trusted' if revoke else 'trusted'}")
+    echo(say("{folder} is no longer trusted" if revoke else "{folder} is trusted", folder=found))

@@ -47,7 +47,7 @@ class Evaluation:
     snapshot: str
     issues: int
     """how many the base has"""
-    lang: Lang | None
+    only: Lang | None
     """the only language that was searched"""
     min_confidence: float
     """the confidence from which a hit counts as an answer"""
@@ -70,7 +70,7 @@ class Evaluation:
         return {
             "snapshot": self.snapshot,
             "issues": self.issues,
-            "lang": self.lang,
+            "only": self.only,
             "min_confidence": self.min_confidence,
             "questions": len(self.judged),
             "all": self.all.as_dict(),
@@ -96,24 +96,24 @@ def evaluate(
     base: KnowledgeBase,
     questions: Sequence[Question],
     *,
-    lang: Lang | None = None,
+    only: Lang | None = None,
     min_confidence: float | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Asks every question once. `lang` searches one language only; `min_confidence` replaces the base's own threshold.
+    """Asks every question once. `only` searches one language; `min_confidence` replaces the base's own threshold.
 
     A question whose issue is not in the base is listed as absent and counts in no figure. Raises QueryError for a
     question that cannot be asked.
     """
-    issues = {record.issue for record in base.records() if lang in (None, record.lang)}
+    issues = {record.issue for record in base.records() if only in (None, record.lang)}
     known = issues | {slug_of(issue) for issue in issues}
     present = [one for one in questions if not one.wanted or known.intersection(one.wanted)]
     absent = tuple(one for one in questions if one.wanted and not known.intersection(one.wanted))
     for question in present[:WARM_UP]:
-        _asked(base, question, lang)
+        _asked(base, question, only)
     judged = []
     for done, question in enumerate(present, 1):
-        result = _asked(base, question, lang)
+        result = _asked(base, question, only)
         confidence = result.hits[0].confidence if result.hits else None
         answered = result.answered
         if min_confidence is not None:
@@ -127,7 +127,7 @@ def evaluate(
     return Evaluation(
         snapshot=base.snapshot,
         issues=base.size,
-        lang=lang,
+        only=only,
         min_confidence=KNOWN_AT if min_confidence is None else min_confidence,
         judged=tuple(judged),
         absent=absent,
@@ -138,9 +138,9 @@ def evaluate(
     )
 
 
-def _asked(base: KnowledgeBase, question: Question, lang: Lang | None) -> SearchResult:
+def _asked(base: KnowledgeBase, question: Question, only: Lang | None) -> SearchResult:
     try:
-        return base.search(question.query, DEPTH, lang=lang)
+        return base.search(question.query, DEPTH, only=only)
     except QueryError as error:
         raise QueryError(error.message, path=question.path, line=question.line, hint=error.hint) from None
 

@@ -54,9 +54,10 @@ class Guard:
                 if _gate.torn:
                     raise RuntimeError("the process was forked while another thread was in kb")
                 base = _base(self._index)
+                from kb.language import reader_language
                 from kb.search.verdict import MOST_LIKELY
 
-                return base.search(clip(question()), MOST_LIKELY, lang=self._lang)
+                return base.search(clip(question()), MOST_LIKELY, lang=reader_language(self._lang))
             except BaseException as error:  # the program's own __str__ may raise anything, even SystemExit
                 note("no hint", error)
                 return None

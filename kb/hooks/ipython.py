@@ -44,6 +44,7 @@ def _magic(line: str, cell: str | None = None) -> None:
     from kb.bases import open_bases
     from kb.cli.render import Screen
     from kb.errors import KbError
+    from kb.language import reader_language
 
     text = "\n".join(part for part in (line, cell) if part and part.strip())
     last = getattr(sys, "last_value", None)
@@ -51,7 +52,9 @@ def _magic(line: str, cell: str | None = None) -> None:
         text = question(last)
     try:
         with open_bases() as base:
-            Screen(colour=False).result(base.search(text), size=base.size, where=base.where, bundled=base.bundled)
+            lang = reader_language()
+            found = base.search(text, lang=lang)
+            Screen(colour=False).result(found, size=base.size, where=base.where, bundled=base.bundled, lang=lang)
     except KbError as error:
         _say("\n    ".join(part for part in (f"kb: {error}", error.hint) if part))
 

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from kb.articles import is_draft
 from kb.articles.folder import list_articles, read_articles
 from kb.articles.scaffold import PLACEHOLDER
-from kb.articles.steps import BASES, steps
 from kb.errors import ArticleError
 from kb.logs import conditions
 from kb.logs.quantities import quantities
@@ -20,6 +19,7 @@ from kb.records import Article, IssueRecord, Lang, Problem
 from kb.scraped import parse
 from kb.text import HAN, HAN_CHAR
 from kb.text.fences import prose_lines
+from kb.text.steps import BASES, steps
 
 __all__ = ["IS_DRAFT", "Problem", "Tally", "review", "tally"]
 

@@ -54,13 +54,19 @@ class Scanner:
         """`project`: only issues of this project or tag."""
         self.searcher: Searcher = searcher
         self.translations: dict[str, dict[str, IssueRecord]] = {}
+        self.first_telling: dict[str, str] = searcher.first_telling
+        """of each issue the first that tells the same fault: they count as one"""
         for record in searcher.records():
             self.translations.setdefault(record.issue, {})[record.lang] = record
         self.wanted: set[str] = {
             issue for issue, records in self.translations.items() if project is None or _is_about(records, project)
         }
         self.fingerprints: Fingerprints = Fingerprints(
-            [r for records in self.translations.values() for r in records.values()]
+            [
+                replace(r, issue=self.first_telling[r.issue])
+                for records in self.translations.values()
+                for r in records.values()
+            ]
         )
         self.codes: dict[str, Codes] = {
             issue: codes("\n".join(line for record in records.values() for line in record.errors))
@@ -307,9 +313,10 @@ class Scan:
         except QueryError:  # no words
             return False
         best = result.hits[0] if result.answered else None
-        if best is None or best.issue not in tally.issues or best.confidence < sure:
+        issue = self._scanner.first_telling[best.issue] if best else None
+        if best is None or issue not in tally.issues or best.confidence < sure:
             return False
-        tally.issue, tally.confidence = best.issue, best.confidence
+        tally.issue, tally.confidence = issue, best.confidence
         return True
 
 

@@ -40,7 +40,7 @@ class Explanation:
 
 
 def explain(base: Asked, output: bytes, *, lang: Lang | None = None) -> Explanation:
-    """`output`: what the command printed, or its end. `lang`: searches and shows one language only."""
+    """`output`: what the command printed, or its end. `lang`: as in `KnowledgeBase.search`."""
     try:
         result = base.search(decode_lines(output), 3, lang=lang, printed=True)
     except QueryError:  # no words

@@ -62,6 +62,16 @@ class Searcher:
         self._parsed: dict[int, IssueRecord] = {}  # the same
         self._ready = _Ready()
 
+    @cached_property
+    def first_telling(self) -> dict[str, str]:
+        """Of each issue the first that tells the same fault (`kb.index.faults`): such issues count as one."""
+        first: dict[int, str] = {}
+        numbers = self.store.header.columns.fault.tolist()
+        return {
+            record.issue: first.setdefault(number, record.issue)
+            for number, record in zip(numbers, self.records(), strict=True)
+        }
+
     def records(self) -> list[IssueRecord]:
         """Every issue in each of its languages, in the index's order."""
         return self.store.records(range(self.store.header.columns.size))
@@ -72,6 +82,7 @@ class Searcher:
         k: int = 5,
         *,
         lang: Lang | None = None,
+        only: Lang | None = None,
         project: str | None = None,
         min_confidence: float = KNOWN_AT,
         printed: bool = False,
@@ -81,13 +92,14 @@ class Searcher:
         started = time.perf_counter()
         if not 1 <= k <= MAX_K:
             raise QueryError(f"k is {k}, it can be 1 to {MAX_K}")
-        if lang not in (None, "en", "zh"):
-            raise QueryError(f"lang is {lang!r}, it can be 'en' or 'zh'")
+        for name, value in (("lang", lang), ("only", only)):
+            if value not in (None, "en", "zh"):
+                raise QueryError(f"{name} is {value!r}, it can be 'en' or 'zh'")
         if not 0 <= min_confidence <= 1:
             raise QueryError(f"min_confidence is {min_confidence}, it can be 0 to 1")
         query = read(text, printed=printed)
         columns, manifest = self.store.header.columns, self.store.header.manifest
-        rows = columns.rows(lang=lang, project=project)
+        rows = columns.rows(lang=only, project=project)
         if rows is not None and not len(rows) and not self._knows(project):
             known = ", ".join(manifest["projects"][:20])
             raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
@@ -138,8 +150,8 @@ class Searcher:
         around: str,
         absent: Collection[int],
     ) -> list[Hit]:
-        """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; in `lang` or in the
-        question's language. `around`: all that was pasted, of which `query` may be a line."""
+        """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; told in `lang`
+        or in the question's language. `around`: all that was pasted, of which `query` may be a line."""
         columns, weights = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
         shares = Shares.of(query, self.store.header.vocabulary)
         found = candidates(

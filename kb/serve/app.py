@@ -99,7 +99,12 @@ class _Handlers:
 
     def _answer(self, text: str, options: params.SearchOptions) -> bytes:
         result = self._base.search(
-            text, k=options.k, lang=options.lang, project=options.project, min_confidence=options.min_confidence
+            text,
+            k=options.k,
+            lang=options.lang,
+            only=options.only,
+            project=options.project,
+            min_confidence=options.min_confidence,
         )
         self._metrics.count_answer(result.verdict)
         answer = answer_with_why(result) if options.why else result.as_dict()
@@ -115,7 +120,8 @@ class _Handlers:
         given = params.from_pairs(request.query_params.multi_items(), params.IssueParams)
         catalogue = self._base.catalogue()
         issue = f"{request.path_params['slug']}#{request.path_params['number']}"
-        records = [r for r in catalogue.issues.get(issue.casefold(), ()) if given.lang in (None, r.lang)]
+        records = [r for r in catalogue.issues.get(issue.casefold(), ()) if given.only in (None, r.lang)]
+        records = [r for r in records if r.lang == given.lang] or records
         if not records:
             near = catalogue.near(issue)
             raise Refusal(404, "there is no such issue in this base", f"near it: {', '.join(near)}" if near else None)

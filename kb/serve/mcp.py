@@ -198,11 +198,12 @@ def make_server(index: Path | None = None, bases: Sequence[str] = ()) -> "MCPSer
     def search_issues(
         query: Annotated[str, Field(max_length=MAX_QUERY, description="error line, end of a log, or description")],
         k: Annotated[int, Field(ge=1, le=MAX_RESULTS, description="how many issues to list")] = 3,
-        lang: Annotated[Lang | None, Field(description="only articles in this language; default: both")] = None,
+        lang: Annotated[Lang | None, Field(description="the language to prefer; default: the question's")] = None,
+        only: Annotated[Lang | None, Field(description="only articles in this language; default: both")] = None,
         project: Annotated[str | None, Field(max_length=200, description="only issues of this project")] = None,
     ) -> Answer:
         with opened() as base:
-            result = base.search(query, k, lang=lang, project=project)
+            result = base.search(query, k, lang=lang, only=only, project=project)
         return Answer(
             answered=result.answered,
             verdict=result.verdict,

@@ -47,10 +47,13 @@ Render = Annotated[
     Field(description="Adds `tree` to each result: symptom, cause and fix as nodes that a page can show."),
 ]
 
+_TOLD = "Show each issue in this language, where it has an article in it. Default: the language of the question."
+
 
 class SearchOptions(NoParams):
     k: Annotated[int, Field(ge=1, le=MAX_K, description=f"How many issues to list, 1 to {MAX_K}.")] = 5
-    lang: Annotated[Lang | None, Field(description="Search and show articles in this language only.")] = None
+    lang: Annotated[Lang | None, Field(description=_TOLD)] = None
+    only: Annotated[Lang | None, Field(description="Search and show articles in this language only.")] = None
     project: Annotated[Name | None, Field(description="Search this project or tag only, in any letter case.")] = None
     min_confidence: Annotated[float, Field(ge=0, le=1, description="Answer from this confidence on (0 to 1).")] = (
         KNOWN_AT
@@ -68,7 +71,8 @@ class SearchBody(SearchOptions):
 
 
 class IssueParams(NoParams):
-    lang: Annotated[Lang | None, Field(description="Only the translation in this language.")] = None
+    lang: Annotated[Lang | None, Field(description="The translation in this language, where there is one.")] = None
+    only: Annotated[Lang | None, Field(description="The translation in this language, and no other.")] = None
     render: Render = None
 
 

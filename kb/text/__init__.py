@@ -4,9 +4,11 @@
     visible  text -> text without characters that a terminal would obey
     decode   bytes of a log, a paste or a page -> text (UTF-8, UTF-16, GB 18030)
     fences   markdown -> blocks of prose and of fenced code
+    steps    the markdown of a fix -> its steps, and what stands behind each
+    width    how wide a text is at a terminal, and where a line may end
 
-Nothing here imports numpy, markdown-it-py or a dictionary before it is needed. `decode` and `fences` are imported as
-modules, by those who need them.
+Nothing here imports numpy, markdown-it-py or a dictionary before it is needed. All but the first two are imported
+as modules, by those who need them.
 """
 
 from kb.text.tokens import (

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from pages import Page, parse_tagged
 
-from kb.articles.steps import BASES
 from kb.records import IssueRecord
 from kb.scraped.labels import WORDS
+from kb.text.steps import BASES
 
 TITLES = (
     "heading", "numbered heading", "bold line", "question mark", "bold bullet", "bullet heading", "setext", "bare line",
