@@ -133,6 +133,10 @@ class Oracle:
     def first_telling(self) -> dict[str, str]:
         return self._base.searcher.first_telling
 
+    @property
+    def base(self) -> str:
+        return self._base.name
+
     def search(self, text: str, k: int = 5, /) -> SearchResult:
         self.texts.append(text)
         result = self._base.search(POP, 20)

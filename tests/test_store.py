@@ -320,14 +320,14 @@ def test_translations_of_one_issue_find_each_other(bilingual: FaissStore) -> Non
     columns = bilingual.header.columns
     assert [columns.translation(row, "en") for row in range(5)] == [0, 0, 2, 3, 4]
     assert [columns.translation(row, "zh") for row in range(5)] == [1, 1, 2, 3, 4]
-    rows, issues = columns.translations(range(5))
+    rows, issues = columns.tellings(range(5))
     assert sorted(rows.tolist()) == [0, 1, 2, 3, 4]
     assert issues.tolist() == sorted(issues.tolist())
     number = dict(zip(rows.tolist(), issues.tolist(), strict=True))
     assert number[0] == number[1]
     assert len(set(number.values())) == 4
     for some in ([0], [1], [1, 0]):
-        assert columns.translations(some)[0].tolist() == [0, 1]
+        assert columns.tellings(some)[0].tolist() == [0, 1]
 
 
 def test_records_by_offset_in_any_order(bilingual: FaissStore) -> None:

@@ -1,0 +1,101 @@
+"""Issues that tell the same fault count as one answer: two versions of a page do not take each other's confidence."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import CORPUS, EMPTY_RECORD
+
+from kb import KnowledgeBase
+from kb.index.faults import faults, plain_title
+from kb.index.snapshot import read_manifest
+
+DEQUE = "IndexError: pop from an empty deque"
+BUS = "RuntimeError: DataLoader worker (pid 77) is killed by signal: Bus error."
+QUESTIONS = [DEQUE, BUS, "loss 变成 nan", "exit code -9", "the weather is fine", "bf16 compute capability 7.5"]
+
+
+@pytest.fixture(scope="module")
+def doubled(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    """The frozen articles, each as a page for two versions."""
+    folder = tmp_path_factory.mktemp("doubled")
+    for path in sorted(CORPUS.glob("*/*.md")):
+        for version in ("2.1", "3.0"):
+            copy = folder / "articles" / path.parent.name / f"{path.stem}-v{version[0]}.md"
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            text = path.read_text("utf-8")
+            copy.write_text(text.replace("\n### Fix", f"\n(This page is about version {version}.)\n\n### Fix"), "utf-8")
+    KnowledgeBase.build(folder / "articles", folder / "index")
+    return KnowledgeBase.open(folder / "index")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_doubled_base_answers_as_the_single_one(doubled: KnowledgeBase, index: Path, question: str) -> None:
+    with KnowledgeBase.open(index) as single:
+        one, two = single.search(question, 3), doubled.search(question, 3)
+    assert one.verdict == two.verdict
+    if one.verdict != "unknown":
+        assert two.hits[0].issue.replace("-v2", "").replace("-v3", "") == one.hits[0].issue
+    names = [hit.issue.replace("-v2#", "#").replace("-v3#", "#") for hit in two.hits]
+    assert len(names) == len({*names})  # a fault is listed once
+
+
+def test_a_scan_finds_each_fault_once(doubled: KnowledgeBase) -> None:
+    found = doubled.scan(["ok", DEQUE, "ok", BUS, DEQUE]).findings
+    assert [finding.first_line for finding in found] == [2, 4]
+
+
+def test_both_versions_can_be_shown(doubled: KnowledgeBase) -> None:
+    assert doubled.show("ms-swift-ovis2-grpo-v2#2")
+    assert doubled.show("ms-swift-ovis2-grpo-v3#2")
+
+
+def test_no_two_issues_of_the_corpus_are_one_fault(index: Path) -> None:
+    with KnowledgeBase.open(index) as base:
+        columns = base.searcher.store.header.columns
+        assert len({*columns.fault.tolist()}) == len({*columns.issue.tolist()}) == base.size
+
+
+def _records(*titles: str) -> list[object]:
+    return [replace(EMPTY_RECORD, id=f"{n}#1/en", issue=f"{n}#1", title=title) for n, title in enumerate(titles)]
+
+
+SAME = {"the": 1, "server": 1, "does": 1, "not": 1, "start": 1}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Why is it slow?", "why is it  slow", True),
+        ("Upgrade to v2.1 fails", "Upgrade to v3.0.4 fails", True),
+        ("tidb-server does not start", "pd-server does not start", False),
+        ("Error Number: 8061", "Error Number: 8064", False),
+        ("为什么变慢？", "为什么变慢", True),
+        ("tikv-server 启动报错", "pd-server 启动报错", False),
+    ],
+)
+def test_which_titles_are_the_same(one: str, other: str, same: bool) -> None:
+    first, second = faults(_records(one, other), [SAME, SAME])  # type: ignore[arg-type]
+    assert (first == second) is same
+    assert (plain_title(one) == plain_title(other)) is same
+
+
+def test_the_same_title_alone_is_not_enough() -> None:
+    records = _records("Symptom", "Symptom", "Symptom")
+    bags = [SAME, {"disk": 1, "is": 1, "full": 1}, {**SAME, "again": 1}]
+    one, other, third = faults(records, bags)  # type: ignore[arg-type]
+    assert one == third != other
+
+
+def test_the_index_is_the_same_whatever_came_before(doubled: KnowledgeBase, tmp_path: Path) -> None:
+    articles = Path(doubled.where).parent / "articles"
+    folder = tmp_path / "articles"
+    shutil.copytree(articles, folder)
+    (folder / "en" / "zzz.md").write_text("# Other\n\n## Other\n\n### Symptom\n\nx\n\n### Fix\n\ny\n", "utf-8")
+    KnowledgeBase.build(folder, tmp_path / "index")
+    (folder / "en" / "zzz.md").unlink()
+    KnowledgeBase.build(folder, tmp_path / "index")
+    assert read_manifest(tmp_path / "index")[1] == doubled.snapshot
