@@ -222,7 +222,9 @@ class Searcher:
         verified: list[tuple[float, Evidence]] = []
         for at, one in zip(order.tolist(), told, strict=True):
             others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
-            sure = of_a_repeated_line(confidence(one, curves[one.lists_phrasings]), float(found.repeated[at]), others)
+            sure = confidence(one, curves[one.lists_phrasings])
+            if not one.lists_phrasings:
+                sure = of_a_repeated_line(sure, float(found.repeated[at]), others)
             verified.append((0.0 if found.ruled_out[at] else sure, one))
         return verified
 

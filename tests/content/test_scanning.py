@@ -27,7 +27,7 @@ def base(shipped_index: Path) -> Iterator[KnowledgeBase]:
 
 @pytest.fixture(scope="module")
 def scanner(base: KnowledgeBase) -> Scanner:
-    return Scanner(base)
+    return Scanner(base.searcher)
 
 
 def issues(scanner: Scanner, log: bytes) -> list[str]:
