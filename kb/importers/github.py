@@ -41,6 +41,8 @@ class Comment:
     likes: int
     url: str
     at: str
+    aside: bool = False
+    """a bot's, or hidden by the maintainers: a reviewer sees it, and it is never the fix"""
 
 
 @dataclass(slots=True)
@@ -59,6 +61,12 @@ class Thread:
     bot: bool
     pull: bool
     comments: list[Comment] = field(default_factory=list)
+    likes: int = 0
+    """of the first post"""
+    insider: bool = False
+    """who asked belongs to the repository"""
+    closed_by: tuple[str, ...] = ()
+    """addresses of the pull requests that closed it"""
 
 
 def read_threads(
@@ -168,22 +176,36 @@ def _thread(item: dict[str, Any]) -> Thread | None:
         bot=_author(item)[1],
         pull="pull_request" in item or item.get("isPullRequest") is True or bool(_PULL.match(url)),
         comments=read,
+        likes=_likes(item),
+        insider=_is_insider(item),
+        closed_by=tuple(_pulls(item.get("closedByPullRequestsReferences"))),
     )
 
 
 def _comment(item: dict[str, Any]) -> Comment | None:
     by, bot = _author(item)
     body = _text(item, "body")
-    if bot or not body.strip() or item.get("isMinimized") is True:
+    if not body.strip():
         return None
     return Comment(
         body=body,
         by=by,
-        insider=(_text(item, "author_association") or _text(item, "authorAssociation")) in _INSIDERS,
+        insider=_is_insider(item),
         likes=_likes(item),
         url=_text(item, "html_url") or _text(item, "url"),
         at=_text(item, "created_at") or _text(item, "createdAt"),
+        aside=bot or item.get("isMinimized") is True,
     )
+
+
+def _is_insider(item: dict[str, Any]) -> bool:
+    return (_text(item, "author_association") or _text(item, "authorAssociation")) in _INSIDERS
+
+
+def _pulls(value: Any) -> Iterator[str]:
+    for pull in value if isinstance(value, list) else ():
+        if isinstance(pull, dict) and _PULL.match(url := _text(pull, "url")):
+            yield url
 
 
 def _author(item: dict[str, Any]) -> tuple[str, bool]:

@@ -1,0 +1,141 @@
+"""What the words of a comment say: it is solved, thank you, try this, which version, same here.
+
+The words stand in `wording.json`, in English and Chinese, as patterns in lower case.
+Code is no prose: a log that holds "fixed" says nothing about the problem.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from kb.logs.classify import is_error_line
+from kb.logs.errors import looks_like_code
+from kb.text import fences
+
+__all__ = ["Said", "read_words"]
+
+MAX_CHARS = 20_000  # of a comment that are read; a longer one keeps both ends
+
+_CLAUSE = re.compile(r"[.!。！；;\n,，]|(?<=[?？])|\bbut\b|\bhowever\b|但是?|不过")
+_SPAN = re.compile(r"`[^`\n]{1,300}`")
+_QUOTE = re.compile(r"\s{0,3}>")
+_PROMPT = re.compile(r"\s{0,8}(?:\$|>>>|#)\s|\s{0,8}(?:sudo |pip3? |conda |docker |kubectl |export |git |apt |python3? )\S")
+_SETTING = re.compile(
+    r"(?<![\w-])--?[a-z][\w-]{2,40}|\b[\w.-]{2,40}\s?==\s?v?\d|\b[A-Z][A-Z0-9_]{3,60}\s?=\s?\S|\b\w{2,40}=[\w\"'./]|"
+    r"\b[\w-]{2,30}[ @](?:to |版本)?v?\d{1,4}\.\d{1,5}|\bpip3? install\b|\bconda install\b|\b\w{2,40}(?:\.\w{1,40})*\(|"
+    r"\b[\w-]{1,40}\.(?:ya?ml|json|conf|cfg|toml|ini|py|txt|sh)\b|\b[a-z]{2,30}_[a-z_]{2,40}\b|到\s?v?\d{1,4}\.\d"
+)
+_CHANGE = re.compile(r"(?<![\w&])#\d{1,7}\b|/(?:pull|commit|releases?)/|\bPR\b")
+_LINK = re.compile(r"https?://")
+_PICTURE = re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)|<img\s[^<>]{0,600}>")
+_MENTION = re.compile(r"(?<![\w/])@([\w-]{1,39})")
+_WORD = re.compile(r"[a-z]{3,30}|[\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a comment says. A word of solving in a question, a wish or a denial does not count as `solved`."""
+
+    solved: bool
+    unsolved: bool
+    thanks: bool
+    action: bool
+    heading: bool
+    """it opens a part with "Solution:", "Update:", "for anyone who"..."""
+    asks: bool
+    """for information"""
+    unsure: bool
+    pending: bool
+    released: bool
+    """a change that solves it is there"""
+    closing: bool
+    code: bool
+    """a command, a setting, a version or code that is no error line"""
+    change: bool
+    """a pull request, commit or release"""
+    link: bool
+    error: bool
+    """it holds error lines, in code or alone on a line"""
+    question: bool
+    """it ends with a question"""
+    words: int
+    """of prose; a Chinese character counts as one"""
+    named: tuple[str, ...]
+    """logins, lower case, of people it addresses"""
+    quoted: str
+    """the lines it quotes, joined"""
+
+
+def read_words(text: str) -> Said:
+    if len(text) > MAX_CHARS:
+        text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
+    prose: list[str] = []
+    quoted: list[str] = []
+    code = error = False
+    for block in fences.split(_PICTURE.sub("", text)):
+        if isinstance(block, fences.Code):
+            lines = [line for line in block.inside if line.strip()][:200]
+            failing = any(map(is_error_line, lines))
+            error |= failing
+            code |= bool(lines) and not failing and any(looks_like_code(line) or _PROMPT.match(line) for line in lines)
+            prose.append("")
+            continue
+        for line in block.lines:
+            if _QUOTE.match(line):
+                quoted.append(line.lstrip("> \t"))
+            elif line.strip() and is_error_line(line) and not _SPAN.search(line):
+                error = True
+            else:
+                code |= bool(_PROMPT.match(line)) or any(not is_error_line(span.strip("`")) for span in _SPAN.findall(line))
+                prose.append(line)
+    told = "\n".join(prose).strip()
+    bare = _SPAN.sub(" ` ", told)
+    code |= bool(_SETTING.search(re.sub(r"https?://\S{1,500}", " ", bare)))
+    words = bare.casefold()
+    clauses = [clause for clause in _CLAUSE.split(words) if clause and clause.strip()]
+    unsolved = _says("unsolved", words)
+    solved = any(_says("solved", clause) and not _says("not_then", clause) for clause in clauses)
+    lines = [line.strip(" *#_-").casefold() for line in told.split("\n")]
+    return Said(
+        solved=solved,
+        unsolved=unsolved,
+        thanks=_says("thanks", words),
+        action=_says("action", words),
+        heading=any(_opens("heading", line) for line in lines if line),
+        asks=_says("asks", words),
+        unsure=_says("unsure", words),
+        pending=_says("pending", words),
+        released=_says("released", words),
+        closing=_says("closing", words),
+        code=code,
+        change=bool(_CHANGE.search(told)),
+        link=bool(_LINK.search(told)),
+        error=error,
+        question=told.rstrip(" )*").endswith(("?", "？")) or (told[-1:] in "吗么嘛呢" and bool(told)),
+        words=len(_WORD.findall(words)),
+        named=tuple(dict.fromkeys(name.casefold() for name in _MENTION.findall(told + "\n" + "\n".join(quoted)))),
+        quoted="\n".join(quoted),
+    )
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """For each group one pattern of both languages: English as whole words, Chinese anywhere."""
+    groups: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parent / "wording.json").read_text("utf-8"))
+    made: dict[str, re.Pattern[str]] = {}
+    for name, langs in groups.items():
+        english, chinese = "|".join(langs["en"]), "|".join(langs["zh"])
+        made[name] = re.compile(rf"(?<![\w-])(?:{english})(?!\w)|{chinese}")
+    return made
+
+
+def _says(group: str, text: str) -> bool:
+    return _patterns()[group].search(text) is not None
+
+
+def _opens(group: str, line: str) -> bool:
+    return _patterns()[group].match(line) is not None
