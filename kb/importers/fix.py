@@ -43,12 +43,14 @@ EVIDENCE = {
     "confirmed_by_asker": 1,
     "confirmed_by_other": 1,
     "thanked_by_asker": 1,
+    "says_how": 1,
     "liked": 1,
     "last_word": 1,
     "only_answer": 1,
     "solved_label": 1,
     "denied": -1,
     "unsolved": -1,
+    "same": -1,
     "asks": -1,
     "question": -1,
     "unsure": -1,
@@ -112,12 +114,12 @@ def evidence_of(thread: Thread) -> dict[int, dict[str, float]]:
     for number in heard:
         comment, words = thread.comments[number], said[number]
         by_asker = _asks(thread, number)
-        solved = words.solved and not words.unsolved
+        solved = words.solved
         how = words.action or words.code or words.change
         values = {
             "post": True,
             "by_asker": by_asker,
-            "by_insider": comment.insider and not by_asker,
+            "by_insider": comment.insider,
             "solved_by_asker": solved and by_asker,
             "solved_by_other": solved and not by_asker,
             "solved_and_how": solved and how and not words.question,
@@ -131,11 +133,13 @@ def evidence_of(thread: Thread) -> dict[int, dict[str, float]]:
             "confirmed_by_asker": "asker" in answers[number],
             "confirmed_by_other": "other" in answers[number],
             "thanked_by_asker": "thanks" in answers[number] and "asker" not in answers[number],
+            "says_how": how and _was_asked_how(thread, said, heard, number),
             "last_word": thread.closed and number == heard[-1],
             "only_answer": others == [number],
             "solved_label": solved_label and (not by_asker or solved),
             "denied": "denied" in answers[number],
             "unsolved": words.unsolved,
+            "same": words.same and not (solved and how),
             "asks": words.asks and not solved,
             "question": words.question,
             "unsure": words.unsure and not solved,
@@ -146,7 +150,7 @@ def evidence_of(thread: Thread) -> dict[int, dict[str, float]]:
             "rejected_label": rejected,
         }
         told[number + 1] = {name: float(value) for name, value in values.items() if value}
-        if comment.likes:
+        if comment.likes and not (words.same or words.asks or values["nothing"]):  # "+1" is liked as well
             told[number + 1]["liked"] = math.log2(1 + min(comment.likes, 31)) / 2
     return told
 
@@ -157,7 +161,19 @@ def _asks(thread: Thread, number: int) -> bool:
 
 def _idle(words: Said) -> bool:
     """It cannot be a fix: it asks, thanks, or has the same problem."""
-    return (words.asks and words.question) or words.closing or not (words.action or words.code or words.link or words.solved)
+    told = words.action or words.code or words.link or words.solved
+    return not told or words.closing or ((words.asks or words.same) and not words.solved)
+
+
+def _was_asked_how(thread: Thread, said: Sequence[Said], heard: Sequence[int], number: int) -> bool:
+    """Its author had said that it is solved, and somebody asked how."""
+    place = heard.index(number)
+    author = thread.comments[number].by
+    claimed = [one for one in heard[:place] if thread.comments[one].by == author and said[one].solved]
+    return bool(claimed) and any(
+        said[one].same and said[one].question and thread.comments[one].by != author
+        for one in heard[heard.index(claimed[0]) : place]
+    )
 
 
 def _answered(thread: Thread, said: Sequence[Said], heard: Sequence[int]) -> dict[int, set[str]]:
@@ -169,11 +185,16 @@ def _answered(thread: Thread, said: Sequence[Said], heard: Sequence[int]) -> dic
         solved = words.solved and not words.unsolved
         if not (solved or words.thanks or words.unsolved):
             continue
+        if words.unsolved and not words.solved and not words.same:
+            for one in heard[:place]:  # what somebody takes back
+                if thread.comments[one].by == thread.comments[number].by and said[one].solved:
+                    answers[one].add("denied")
         target = _meant(thread, said, heard[:place], number)
         if target is None:
             continue
-        if words.unsolved and not words.solved and (by_asker or words.quoted):
-            answers[target].add("denied")
+        if words.unsolved and not words.solved:
+            if by_asker or words.quoted or words.named:
+                answers[target].add("denied")
         elif solved:
             named = bool(words.named or words.quoted or words.thanks)
             if named or not (words.code and words.action):  # with a way of its own it speaks for itself

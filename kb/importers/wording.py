@@ -23,6 +23,7 @@ MAX_CHARS = 20_000  # of a comment that are read; a longer one keeps both ends
 _CLAUSE = re.compile(r"[.!。！；;\n,，]|(?<=[?？])|\bbut\b|\bhowever\b|但是?|不过")
 _SPAN = re.compile(r"`[^`\n]{1,300}`")
 _QUOTE = re.compile(r"\s{0,3}>")
+_CODE = frozenset("bash sh shell console python py diff yaml yml json toml ini cpp c dockerfile powershell cmd".split())
 _PROMPT = re.compile(r"\s{0,8}(?:\$|>>>|#)\s|\s{0,8}(?:sudo |pip3? |conda |docker |kubectl |export |git |apt |python3? )\S")
 _SETTING = re.compile(
     r"(?<![\w-])--?[a-z][\w-]{2,40}|\b[\w.-]{2,40}\s?==\s?v?\d|\b[A-Z][A-Z0-9_]{3,60}\s?=\s?\S|\b\w{2,40}=[\w\"'./]|"
@@ -41,7 +42,10 @@ class Said:
     """What a comment says. A word of solving in a question, a wish or a denial does not count as `solved`."""
 
     solved: bool
+    """at least as many clauses say that it is solved as that it is not"""
     unsolved: bool
+    same: bool
+    """it reports the same problem, another one, or asks how others solved it"""
     thanks: bool
     action: bool
     heading: bool
@@ -81,7 +85,7 @@ def read_words(text: str) -> Said:
             lines = [line for line in block.inside if line.strip()][:200]
             failing = any(map(is_error_line, lines))
             error |= failing
-            code |= bool(lines) and not failing and any(looks_like_code(line) or _PROMPT.match(line) for line in lines)
+            code |= bool(lines) and not failing and (block.language.lower() in _CODE or any(map(_is_code, lines)))
             prose.append("")
             continue
         for line in block.lines:
@@ -97,12 +101,17 @@ def read_words(text: str) -> Said:
     code |= bool(_SETTING.search(re.sub(r"https?://\S{1,500}", " ", bare)))
     words = bare.casefold()
     clauses = [clause for clause in _CLAUSE.split(words) if clause and clause.strip()]
-    unsolved = _says("unsolved", words)
-    solved = any(_says("solved", clause) and not _says("not_then", clause) for clause in clauses)
+    supposed = [_says("supposed", clause) for clause in clauses]
+    failed = [_says("unsolved", clause) and not maybe for clause, maybe in zip(clauses, supposed, strict=True)]
+    went = [
+        _says("solved", clause) and not failure and not _says("not_then", clause)
+        for clause, failure in zip(clauses, failed, strict=True)
+    ]
     lines = [line.strip(" *#_-").casefold() for line in told.split("\n")]
     return Said(
-        solved=solved,
-        unsolved=unsolved,
+        solved=sum(went) >= max(1, sum(failed)),
+        unsolved=any(failed),
+        same=_says("same", words),
         thanks=_says("thanks", words),
         action=_says("action", words),
         heading=any(_opens("heading", line) for line in lines if line),
@@ -120,6 +129,10 @@ def read_words(text: str) -> Said:
         named=tuple(dict.fromkeys(name.casefold() for name in _MENTION.findall(told + "\n" + "\n".join(quoted)))),
         quoted="\n".join(quoted),
     )
+
+
+def _is_code(line: str) -> bool:
+    return looks_like_code(line) or _PROMPT.match(line) is not None
 
 
 @cache
