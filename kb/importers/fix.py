@@ -185,7 +185,7 @@ def _answered(thread: Thread, said: Sequence[Said], heard: Sequence[int]) -> dic
         solved = words.solved and not words.unsolved
         if not (solved or words.thanks or words.unsolved):
             continue
-        if words.unsolved and not words.solved and not words.same:
+        if words.unsolved and not (words.solved or words.same or words.error):
             for one in heard[:place]:  # what somebody takes back
                 if thread.comments[one].by == thread.comments[number].by and said[one].solved:
                     answers[one].add("denied")
