@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from kb.importers.fix import CONVINCING, EVIDENCE, evidence_of
+from kb.importers.fix import EVIDENCE, evidence_of, is_convincing
 from kb.importers.github import Thread, read_threads
 
 ROOT = Path(__file__).parent.parent
@@ -134,7 +134,7 @@ def taken(one: Example, weights: Vector) -> tuple[int | None, float]:
     chances = np.exp(scores - scores.max())
     chances /= chances.sum()
     best = int(np.argmax(chances[:-1]))
-    return (one.numbers[best] if chances[best] >= CONVINCING else None), float(chances[best])
+    return (one.numbers[best] if is_convincing(chances[best], chances[-1]) else None), float(chances[best])
 
 
 def report(name: str, judged: Sequence[tuple[Example, int | None, float]], misses: bool) -> None:

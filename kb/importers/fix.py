@@ -19,10 +19,11 @@ from pathlib import Path
 from kb.importers.github import Comment, Thread
 from kb.importers.wording import Said, read_words
 
-__all__ = ["CONVINCING", "EVIDENCE", "Candidate", "evidence_of", "rank", "weigh"]
+__all__ = ["EVIDENCE", "Candidate", "evidence_of", "find_fix", "is_convincing", "rank", "solving_part"]
 
-CONVINCING = 0.5
-"""the least chance with which a post is taken for the fix: more likely it than all others and none together"""
+LEAST, MOST_NONE = 1 / 3, 0.4
+"""A post is taken for the fix when its own chance is at least `LEAST`, and that of "no post is the fix" at most
+`MOST_NONE`: two posts that tell the same cure share their chance."""
 
 EVIDENCE = {
     "post": 0,  # what any comment starts with
@@ -79,7 +80,7 @@ def rank(thread: Thread) -> list[Candidate]:
     """All posts that may be the fix, likeliest first."""
     found = evidence_of(thread)
     weights = _weights()
-    scores = [weigh(values, weights) for values in found.values()]
+    scores = [_weigh(values, weights) for values in found.values()]
     most = max(scores, default=0.0)
     total = math.exp(-max(most, 0.0)) + sum(math.exp(score - max(most, 0.0)) for score in scores)
     ranked = [
@@ -89,7 +90,19 @@ def rank(thread: Thread) -> list[Candidate]:
     return sorted(ranked, key=lambda one: (-one.chance, one.number))
 
 
-def weigh(values: dict[str, float], weights: dict[str, float]) -> float:
+def find_fix(ranked: Sequence[Candidate]) -> Candidate | None:
+    """The first of the ranked posts when it is convincing."""
+    if ranked and is_convincing(ranked[0].chance, 1.0 - sum(one.chance for one in ranked)):
+        return ranked[0]
+    return None
+
+
+def is_convincing(best: float, none: float) -> bool:
+    """`best`: the chance of the likeliest post; `none`: of there being no fix."""
+    return best >= LEAST and none <= MOST_NONE
+
+
+def _weigh(values: dict[str, float], weights: dict[str, float]) -> float:
     return sum(weights[name] * value for name, value in values.items())
 
 
@@ -253,6 +266,8 @@ def solving_part(body: str) -> str:
         if not (words.heading or (words.solved and not words.unsolved)) or words.asks or words.question:
             continue
         kept = [part]
+        if not (words.action or words.code) and place:  # "... by running / `x` / I was able to fix it"
+            kept = paragraphs[max(0, place - 2) : place + 1]
         for below in paragraphs[place + 1 :]:
             if below.lstrip().startswith("#"):
                 break

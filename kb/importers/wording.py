@@ -32,6 +32,7 @@ _SETTING = re.compile(
 )
 _CHANGE = re.compile(r"(?<![\w&])#\d{1,7}\b|/(?:pull|commit|releases?)/|\bPR\b")
 _LINK = re.compile(r"https?://")
+_MAIL = re.compile(r"(?im)^(?:on .{5,100} wrote:|sent from my \w{1,20}.{0,20}|-{3,8} ?original message.{0,20})\s{0,5}$")
 _PICTURE = re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)|<img\s[^<>]{0,600}>")
 _MENTION = re.compile(r"(?<![\w/])@([\w-]{1,39})")
 _WORD = re.compile(r"[a-z]{3,30}|[\u4e00-\u9fff]")
@@ -77,6 +78,8 @@ class Said:
 def read_words(text: str) -> Said:
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
+    if mail := _MAIL.search(text):  # what follows is the mail that it answers
+        text = text[: mail.start()]
     prose: list[str] = []
     quoted: list[str] = []
     code = error = False
