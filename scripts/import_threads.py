@@ -32,9 +32,10 @@ CASES = ROOT / "tests" / "cases" / "import" / "threads.txt"
 WEIGHTS = ROOT / "kb" / "importers" / "fix.json"
 RIDGE = 0.15
 
+HOME = "https://github.com/acme/tool"
 Vector = np.ndarray[Any, np.dtype[np.float64]]
 
-_HEAD = re.compile(r"== (?P<name>[^|]+?) \| (?P<state>open|closed) (?:\| (?P<labels>[^|]*?) )?\| fix (?P<fix>[\d, ]+|none)\Z")
+_HEAD = re.compile(r"== (?P<name>[^|]+?) \| (?P<state>open|closed)(?: by #(?P<pull>\d+))? (?:\| (?P<labels>[^|]*?) )?\| fix (?P<fix>[\d, ]+|none)\Z")
 _WRITER = re.compile(r"-- (?P<by>\S+?)(?: \+(?P<likes>\d+))?\Z")
 
 
@@ -83,6 +84,7 @@ def _case(part: str) -> Case:
         "body": "\n".join(posts[0][2]),
         "state": head["state"],
         "author": {"login": "asker"},
+        "closedByPullRequestsReferences": [{"url": f"{HOME}/pull/{head['pull']}"}] if head["pull"] else [],
         "labels": [{"name": name} for name in re.split(r", ?", head["labels"] or "") if name],
         "comments": [
             {

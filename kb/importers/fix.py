@@ -63,6 +63,7 @@ EVIDENCE = {
 }
 """the kinds of evidence, and the sign that each weight may have; 0: either"""
 
+_UNSAID = ("post", "opening", "by_asker")  # no reasons, only what the others start from
 _SOLVED_LABEL = re.compile(r"(?i)\b(?:solved|resolved|fixed|answered|accepted|completed)\b|已?解决|已修复|已回答")
 _REJECTED_LABEL = re.compile(r"(?i)wont ?fix|won't fix|invalid|stale|not planned|needs? (?:info|repro)|pending|duplicate")
 
@@ -108,7 +109,7 @@ def _weigh(values: dict[str, float], weights: dict[str, float]) -> float:
 
 def _reasons(values: dict[str, float], weights: dict[str, float]) -> tuple[str, ...]:
     earned = sorted(((weights[name] * value, name) for name, value in values.items()), reverse=True)
-    told = [(worth, name) for worth, name in earned if abs(worth) >= 0.1 and name not in ("post", "opening")]
+    told = [(worth, name) for worth, name in earned if abs(worth) >= 0.1 and name not in _UNSAID]
     return (*(name for worth, name in told if worth > 0), *(f"-{name}" for worth, name in told[::-1] if worth < 0))
 
 
@@ -135,7 +136,7 @@ def evidence_of(thread: Thread) -> dict[int, dict[str, float]]:
             "by_insider": comment.insider,
             "solved_by_asker": solved and by_asker,
             "solved_by_other": solved and not by_asker,
-            "solved_and_how": solved and how and not words.question,
+            "solved_and_how": solved and how and not words.question and not (words.closing and not words.code),
             "action": words.action,
             "code": words.code,
             "heading": words.heading,
@@ -163,7 +164,7 @@ def evidence_of(thread: Thread) -> dict[int, dict[str, float]]:
             "rejected_label": rejected,
         }
         told[number + 1] = {name: float(value) for name, value in values.items() if value}
-        if comment.likes and not (words.same or words.asks or values["nothing"]):  # "+1" is liked as well
+        if comment.likes and not (words.same or words.asks or words.unsolved or values["nothing"]):  # "+1" is liked as well
             told[number + 1]["liked"] = math.log2(1 + min(comment.likes, 31)) / 2
     return told
 
@@ -175,7 +176,7 @@ def _asks(thread: Thread, number: int) -> bool:
 def _idle(words: Said) -> bool:
     """It cannot be a fix: it asks, thanks, or has the same problem."""
     told = words.action or words.code or words.link or words.solved
-    return not told or words.closing or ((words.asks or words.same) and not words.solved)
+    return not told or words.closing or ((words.asks or words.same or words.unsolved) and not words.solved)
 
 
 def _was_asked_how(thread: Thread, said: Sequence[Said], heard: Sequence[int], number: int) -> bool:

@@ -36,6 +36,7 @@ _LEFT: dict[Lang, tuple[str, str]] = {
     "en": ("<to write: what one sees; the source does not say it in words>", "1. <to write: the source names no fix>"),
     "zh": ("<待写：看到了什么；来源没有用文字说明>", "1. <待写：来源没有给出解决办法>"),
 }
+_TO_WRITE: dict[Lang, str] = {"en": "to write: ", "zh": "待写："}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class DraftIssue:
     aliases: tuple[str, ...] = ()
     project: str | None = None
     """only when it differs from the article's"""
+    open_fix: str = ""
+    """what to say in the place of an empty fix, instead of that the source names none"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class DraftArticle:
     issues: tuple[DraftIssue, ...]
     address: str = ""
     """URL of the page or thread, by which a second import recognises it; empty when unknown"""
+    folded: str = ""
+    """the folded part (`kb.articles.folded`), written behind the article"""
 
 
 def compose(draft: DraftArticle) -> str:
@@ -78,8 +83,8 @@ def compose(draft: DraftArticle) -> str:
     for all_fenced in (False, True):
         issues = [_shaped(issue, draft.lang, all_fenced) for issue in draft.issues]
         text = "\n\n".join([_front(draft), f"# {_title(draft.title)}", *(_laid_out(one, draft.lang) for one in issues)])
-        if _says(parse(text.encode(), path=f"{draft.lang}/{draft.slug}.md"), issues):
-            return text + "\n"
+        if _says(parse(f"{text}\n\n{draft.folded}".encode(), path=f"{draft.lang}/{draft.slug}.md"), issues):
+            return f"{text}\n\n{draft.folded}\n" if draft.folded else text + "\n"
     raise ArticleError("cannot be written in this project's form", path=f"{draft.slug}.md")
 
 
@@ -138,7 +143,8 @@ def _shaped(issue: DraftIssue, lang: Lang, all_fenced: bool) -> DraftIssue:
     if title.casefold().rstrip(":： ") in OWN_LABELS:
         title = f"{title} ({issue.project or 'issue'})"
     put = (lambda text: fenced(tidy(mask_secrets(text))) if text.strip() else "") if all_fenced else contained
-    symptom, fix = put(issue.symptom) or _LEFT[lang][0], put(issue.fix) or _LEFT[lang][1]
+    left = f"1. <{_TO_WRITE[lang]}{issue.open_fix}>" if issue.open_fix else _LEFT[lang][1]
+    symptom, fix = put(issue.symptom) or _LEFT[lang][0], put(issue.fix) or left
     asked = tuple(dict.fromkeys(text for way in issue.aliases if (text := one_line(way).strip("-*+•# >"))))
     return DraftIssue(title, symptom, put(issue.cause), fix, asked, one_line(issue.project or "", 80) or None)
 

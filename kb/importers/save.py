@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kb.articles.folded import OPENING
 from kb.articles.folder import read_article, read_articles
 from kb.articles.frontmatter import peek
 from kb.articles.scaffold import PLACEHOLDER, is_slug, write_new
@@ -130,9 +131,10 @@ def _plain(address: str) -> str:
 
 
 def _body(data: bytes) -> bytes:
-    """The text below the front matter."""
+    """The text below the front matter, without a folded part."""
     head, _, rest = data.partition(b"\n---")
-    return rest if head.startswith(b"---") else data
+    body, _, _ = (rest if head.startswith(b"---") else data).partition(b"\n" + OPENING.encode() + b"\n")
+    return body
 
 
 def _digest(data: bytes) -> bytes:

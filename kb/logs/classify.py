@@ -87,7 +87,7 @@ _SAYINGS = (
     "no space left on device", "out of memory", "command not found", "no such file or directory",
     "connection refused", "connection reset", "connection timed out", "connection closed", "connection aborted",
     "undefined reference", "undefined symbol", "segmentation fault", "core dumped", "unsupported class file",
-    "is not recognized as", "could not be ", "could not find ", "could not resolve ", "could not target ",
+    "is not recognized as", "不是内部或外部命令", "项识别为 cmdlet", "could not be ", "could not find ", "could not resolve ", "could not target ",
     "could not connect ", "could not open ", "could not load ", "could not read ", "could not write ", "cannot be ",
     "cannot find ", "cannot open ", "cannot load ", "cannot import ", "cannot read ", "cannot resolve ",
     "cannot access ", "cannot allocate ", "cannot connect ", "cannot touch ", "cannot stat ", "cannot create ",
