@@ -28,6 +28,7 @@ _PROMPT = re.compile(r"\s{0,8}(?:\$|>>>|#)\s|\s{0,8}(?:sudo |pip3? |conda |docke
 _SETTING = re.compile(
     r"(?<![\w-])--?[a-z][\w-]{2,40}|\b[\w.-]{2,40}\s?==\s?v?\d|\b[A-Z][A-Z0-9_]{3,60}\s?=\s?\S|\b\w{2,40}=[\w\"'./]|"
     r"\b[\w-]{2,30}[ @](?:to |版本)?v?\d{1,4}\.\d{1,5}|\bpip3? install\b|\bconda install\b|\b\w{2,40}(?:\.\w{1,40})*\(|"
+    r"\b(?!\w{0,40}(?:ERROR|FAIL))[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{2,40}\b|"
     r"\b[\w-]{1,40}\.(?:ya?ml|json|conf|cfg|toml|ini|py|txt|sh)\b|\b[a-z]{2,30}_[a-z_]{2,40}\b|到\s?v?\d{1,4}\.\d"
 )
 _CHANGE = re.compile(r"(?<![\w&])#\d{1,7}\b|/(?:pull|commit|releases?)/|\bPR\b")
