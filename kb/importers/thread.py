@@ -22,7 +22,7 @@ from kb.text import detect_lang, fences
 __all__ = ["fix_text", "open_fix", "thread_draft"]
 
 MAX_ERRORS = 5
-MAX_NAMED, LEAST_NAMED = 3, 0.05  # posts that a draft without a fix names, and their least chance
+MAX_NAMED, LEAST_NAMED = 3, 0.1  # posts that a draft without a fix names, and their least chance
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
