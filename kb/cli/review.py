@@ -235,7 +235,7 @@ class _Desk:
     def _nearest(self, draft: Draft) -> list[Hit]:
         from kb.review.drafts import question
 
-        with open_one(self.index) as base:
+        with open_one(self.index or self.folder) as base:
             return list(base.search(question(draft), k=NEAREST).hits)
 
     def _edit(self, draft: Draft) -> int:

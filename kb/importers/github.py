@@ -8,14 +8,16 @@ its comments.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from kb.errors import ArticleError
 
-__all__ = ["Comment", "Thread", "read_threads"]
+__all__ = ["Comment", "Thread", "find_json", "read_threads"]
 
 _ADDRESS = re.compile(
     r"https?://[^/\s]{1,100}/(?:api/v3/)?(?:repos/)?([\w.-]{1,100})/([\w.-]{1,100})/issues/(\d{1,10})"
@@ -106,6 +108,18 @@ def read_threads(
     for thread in threads.values():
         thread.comments.sort(key=lambda comment: comment.at)
     return list(threads.values())
+
+
+def find_json(folder: Path) -> list[Path]:
+    """The .json and .jsonl files below a folder, sorted. Hidden files are left out, and links are not followed."""
+    found: list[Path] = []
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(where, name)
+            if name.lower().endswith((".json", ".jsonl")) and not name.startswith(".") and not path.is_symlink():
+                found.append(path)
+    return [path for path in found if path.is_file()]
 
 
 def _key(thread: Thread) -> _Key:

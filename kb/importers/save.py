@@ -55,13 +55,17 @@ class ArticleFolder:
         for address in addresses:
             self._addresses.setdefault(_plain(address), path)
 
+    def at(self, address: str) -> str | None:
+        """The article that was made from this address, or None."""
+        return self._addresses.get(_plain(address)) if address else None
+
     def holds(self, draft: DraftArticle, text: str) -> str | None:
         """The article that has the content of the draft, or None.
 
         It has the same address, the same text, or (when a reviewer has worked on it) most of the text together with the
         same name or a common source.
         """
-        if draft.address and (held := self._addresses.get(_plain(draft.address))):
+        if held := self.at(draft.address):
             return held
         if held := self._bodies.get(_digest(text.encode())):
             return held
