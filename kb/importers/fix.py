@@ -247,7 +247,7 @@ def _opening(thread: Thread) -> dict[str, float]:
         return {}
     values = {
         "opening": True,
-        "opening_solved": words.solved,
+        "opening_solved": words.cured,
         "heading": words.heading,
         "code": words.code,
         "solved_label": any(map(_SOLVED_LABEL.search, thread.labels)),
@@ -264,7 +264,7 @@ def solving_part(body: str) -> str:
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", body) if part.strip()]
     for place, part in enumerate(paragraphs):
         words = read_words(part)
-        if not (words.heading or (words.solved and not words.unsolved)) or words.asks or words.question:
+        if not (words.heading or (words.cured and not words.unsolved)) or words.asks or words.question:
             continue
         kept = [part]
         if not (words.action or words.code) and place:  # "... by running / `x` / I was able to fix it"

@@ -73,7 +73,7 @@ def posts_of(thread: Thread, ranked: Sequence[Candidate]) -> list[Post]:
             _line(url, 300) if url.startswith(("https://", "http://")) else "",
             round(of[number].chance, 3) if number in of else 0.0,
             of[number].reasons if number in of else (),
-            _shortened(mask_secrets(tidy(text)), most),
+            _shortened("\n".join(line.rstrip() for line in mask_secrets(tidy(text)).split("\n")), most),
         )
         for number, (who, by, at, likes, url, text) in numbered
     ]

@@ -21,6 +21,7 @@ __all__ = ["Said", "read_words"]
 MAX_CHARS = 20_000  # of a comment that are read; a longer one keeps both ends
 
 _CLAUSE = re.compile(r"[.!。！；;\n,，]|(?<=[?？])|\bbut\b|\bhowever\b|但是?|不过")
+_ASKED = re.compile(r"[?？吗么嘛]\s{0,3}\Z")
 _SPAN = re.compile(r"`[^`\n]{1,300}`")
 _QUOTE = re.compile(r"\s{0,3}>")
 _CODE = frozenset("bash sh shell console python py diff yaml yml json toml ini cpp c dockerfile powershell cmd".split())
@@ -45,6 +46,8 @@ class Said:
 
     solved: bool
     """at least as many clauses say that it is solved as that it is not"""
+    cured: bool
+    """the same in words that no description of a problem has: "it works with one card" is none"""
     unsolved: bool
     same: bool
     """it reports the same problem, another one, or asks how others solved it"""
@@ -100,20 +103,23 @@ def read_words(text: str) -> Said:
             else:
                 code |= bool(_PROMPT.match(line)) or any(not is_error_line(span.strip("`")) for span in _SPAN.findall(line))
                 prose.append(line)
-    told = "\n".join(prose).strip()
-    bare = _SPAN.sub(" ` ", told)
+    shown = "\n".join(prose).strip()
+    bare = _SPAN.sub(" ` ", shown)
     code |= bool(_SETTING.search(re.sub(r"https?://\S{1,500}", " ", bare)))
     words = bare.casefold()
     clauses = [clause for clause in _CLAUSE.split(words) if clause and clause.strip()]
     supposed = [_says("supposed", clause) for clause in clauses]
     failed = [_says("unsolved", clause) and not maybe for clause, maybe in zip(clauses, supposed, strict=True)]
-    went = [
-        _says("solved", clause) and not failure and not _says("not_then", clause)
+    told = [
+        clause
         for clause, failure in zip(clauses, failed, strict=True)
+        if not (failure or _ASKED.search(clause) or _says("not_then", clause))
     ]
-    lines = [line.strip(" *#_-").casefold() for line in told.split("\n")]
+    enough = max(1, sum(failed))
+    lines = [line.strip(" *#_-").casefold() for line in shown.split("\n")]
     return Said(
-        solved=sum(went) >= max(1, sum(failed)),
+        solved=sum(_says("solved", clause) for clause in told) >= enough,
+        cured=sum(_says("cured", clause) for clause in told) >= enough,
         unsolved=any(failed),
         same=_says("same", words),
         thanks=_says("thanks", words),
@@ -125,12 +131,12 @@ def read_words(text: str) -> Said:
         released=_says("released", words),
         closing=_says("closing", words),
         code=code,
-        change=bool(_CHANGE.search(told)),
-        link=bool(_LINK.search(told)),
+        change=bool(_CHANGE.search(shown)),
+        link=bool(_LINK.search(shown)),
         error=error,
-        question=told.rstrip(" )*").endswith(("?", "？")) or (told[-1:] in "吗么嘛呢" and bool(told)),
+        question=shown.rstrip(" )*").endswith(("?", "？")) or (shown[-1:] in "吗么嘛呢" and bool(shown)),
         words=len(_WORD.findall(words)),
-        named=tuple(dict.fromkeys(name.casefold() for name in _MENTION.findall(told + "\n" + "\n".join(quoted)))),
+        named=tuple(dict.fromkeys(name.casefold() for name in _MENTION.findall(shown + "\n" + "\n".join(quoted)))),
         quoted="\n".join(quoted),
     )
 
