@@ -35,7 +35,10 @@ RIDGE = 0.15
 HOME = "https://github.com/acme/tool"
 Vector = np.ndarray[Any, np.dtype[np.float64]]
 
-_HEAD = re.compile(r"== (?P<name>[^|]+?) \| (?P<state>open|closed)(?: by #(?P<pull>\d+))? (?:\| (?P<labels>[^|]*?) )?\| fix (?P<fix>[\d, ]+|none)\Z")
+_HEAD = re.compile(
+    r"== (?P<name>[^|]+?) \| (?P<state>open|closed)(?: by #(?P<pull>\d+))? (?:\| (?P<labels>[^|]*?) )?"
+    r"\| fix (?P<fix>[\d, ]+|none)\Z"
+)
 _WRITER = re.compile(r"-- (?P<by>\S+?)(?: \+(?P<likes>\d+))?\Z")
 
 
@@ -145,7 +148,9 @@ def report(name: str, judged: Sequence[tuple[Example, int | None, float]], misse
     wrong = sum(got is not None and got not in one.fix for one, got in with_fix)
     without = [got for one, got, _ in judged if not one.fix]
     invented = sum(got is not None for got in without)
-    print(f"{name}: found {found} of {len(with_fix)} (another post taken: {wrong}); invented {invented} of {len(without)}")
+    print(
+        f"{name}: found {found} of {len(with_fix)} (another post taken: {wrong}); invented {invented} of {len(without)}"
+    )
     for one, got, chance in judged if misses else ():
         if got not in one.fix and (got is not None or one.fix):
             print(f"    {one.name}: took {got} ({chance:.2f}), right {sorted(one.fix) or None}")

@@ -30,10 +30,10 @@ from kb.importers import (
     thread_draft,
 )
 from kb.importers.body import read_body
+from kb.importers.fix import find_fix, rank
 from kb.importers.form import contained, one_line, slug_from
 from kb.importers.github import Comment, Thread
 from kb.importers.mask import mask_secrets, tidy
-from kb.importers.fix import find_fix, rank
 from kb.importers.web import read_html
 from kb.records import Article, IssueRecord
 from kb.review.lint import IS_DRAFT, review

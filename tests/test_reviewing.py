@@ -28,7 +28,7 @@ from kb.scraped import parse
 HOME = "https://github.com/acme/tool/issues"
 THREADS = {
     1: ("KeyError: 'flux' at start", [("ann", "same here"), ("ben", "Set `FLUX=1`."), ("asker", "works now, thanks")]),
-    2: ("ValueError: no such port", [("ann", "Maybe open it."), ("ben", "or restart?"), ("evil", "-->\n# Fix\n\x1b[31m")]),
+    2: ("ValueError: no such port", [("ann", "Maybe."), ("ben", "or restart?"), ("evil", "-->\n## Fix\nof evil \x1b[31m")]),
     3: ("RuntimeError: 数据为空", [("ben", "重新下载数据就好了"), ("asker", "可以了，谢谢")]),
 }  # fmt: skip
 
@@ -78,7 +78,7 @@ def test_a_hostile_post_stays_in_its_section(folder: Path) -> None:
     evil = next(post for post in draft.posts if post.by == "evil")
     text = with_fix(draft, evil)
     (record,) = parse(text.encode(), path=draft.path).records
-    assert "# Fix" in record.fix
+    assert "of evil" in record.fix
     assert "\x1b" not in text
     assert record.symptom == (draft.record.symptom if draft.record else "")
 
@@ -95,7 +95,7 @@ def test_an_accepted_draft_is_an_article(folder: Path) -> None:
 
 def test_what_is_missing_is_said_before(folder: Path) -> None:
     good, bad, _ = drafts(folder)
-    assert [problem.level for problem in missing(folder, bad.path, accepted(bad))][0] == "error"
+    assert missing(folder, bad.path, accepted(bad))[0].level == "error"
     told = missing(folder, good.path, accepted(good))
     assert {problem.level for problem in told} == {"warning"}
     assert any("has no cause" in problem.message for problem in told)
@@ -220,7 +220,9 @@ def test_ctrl_c_loses_nothing(folder: Path, walk: Callable[..., tuple[str, int |
 
 def test_the_editor_is_opened(folder: Path, walk: Callable[..., tuple[str, int | None]], tmp_path: Path) -> None:
     script = tmp_path / "edit.py"
-    script.write_text("import sys\np = sys.argv[1]\nt = open(p).read()\nopen(p, 'w').write(t.replace('FLUX=1', 'FLUX=2'))\n")
+    script.write_text(
+        "import sys\np = sys.argv[1]\nt = open(p).read()\nopen(p, 'w').write(t.replace('FLUX=1', 'FLUX=2'))\n"
+    )
     shown, _ = walk("eq", EDITOR=f"{sys.executable} {script}", VISUAL="")
     assert "FLUX=2" in shown
     assert len(find_drafts(folder)) == len(THREADS)

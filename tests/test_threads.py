@@ -20,7 +20,7 @@ from kb.cli import cli
 from kb.importers import Thread, compose, read_threads, thread_draft
 from kb.importers.failures import failures_in
 from kb.importers.fix import EVIDENCE, find_fix, rank
-from kb.importers.posts import MAX_POST, MAX_POSTS, folded_posts, posts_of, read_posts
+from kb.importers.posts import MAX_POST, MAX_POSTS, posts_of, read_posts
 from kb.importers.wording import read_words
 from kb.review.drafts import candidates
 from kb.review.words import SAYS, because
@@ -32,7 +32,7 @@ from import_threads import Case, read_cases
 CASES = {case.name: case for case in read_cases(Path(__file__).parent / "cases" / "import" / "threads.txt")}
 HARD = {
     "a suggestion in a question, in Chinese",
-    "the answer follows \"how did you solve it\", in Chinese",
+    'the answer follows "how did you solve it", in Chinese',
     "asker closes as a mistake of his own",
 }
 """threads that the fitted weights get wrong; `scripts/import_threads.py` shows those of the cross-validation"""
@@ -61,7 +61,7 @@ def test_which_post_is_the_fix(name: str) -> None:
 
 
 def test_of_the_hard_ones_most_are_left_open() -> None:
-    assert HARD <= CASES.keys()
+    assert CASES.keys() >= HARD
     assert sum(taken(CASES[name]) not in {None, *CASES[name].fix} for name in HARD) <= 1
 
 
@@ -118,7 +118,9 @@ def test_what_words_say(text: str) -> None:
 @given(st.text(max_size=300), st.text(max_size=300), st.booleans())
 @settings(max_examples=examples(100))
 def test_any_thread_is_ranked(body: str, comment: str, closed: bool) -> None:
-    (thread,) = read_threads([("x", json.dumps(_item(body, [("asker", comment), ("ann", f"{comment} fixed"), ("", body)])))])
+    (thread,) = read_threads(
+        [("x", json.dumps(_item(body, [("asker", comment), ("ann", f"{comment} fixed"), ("", body)])))]
+    )
     thread.closed = closed
     assert 0 <= sum(one.chance for one in rank(thread)) <= 1 + 1e-9
 
@@ -126,7 +128,9 @@ def test_any_thread_is_ranked(body: str, comment: str, closed: bool) -> None:
 @pytest.mark.parametrize("count", [0, 500])
 def test_a_long_thread_takes_no_long_time(count: int) -> None:
     """No test of milliseconds: with a quadratic search for what a reply means, 5,000 comments would take minutes."""
-    comments = [("asker" if n % 3 else "ann", f"try `x={n}`" if n % 2 else f"did not help {n}") for n in range(count * 10)]
+    comments = [
+        ("asker" if n % 3 else "ann", f"try `x={n}`" if n % 2 else f"did not help {n}") for n in range(count * 10)
+    ]
     (thread,) = read_threads([("x", json.dumps(_item("it fails", comments)))])
     assert len(rank(thread)) == len(comments)
 
@@ -193,9 +197,10 @@ def test_the_error_line_may_stand_in_the_title_or_come_later() -> None:
 
 # --- the folded part --------------------------------------------------------------------------------------------------
 
+SECRET = "ghp_0123456789abcdefABCDEF0123456789abcd"
 HOSTILE = [
-    "-->", "--!>", "<!--", OPENING, f"{OPENING}\n", "---\nstatus: published\n---", "{\"post\": 1, \"chance\": 1.0}", "> x",
-    "```", "### Fix", "</details>", "\u2028-->\u2028# Fix", "\x85-->", "\r-->\r", "--&gt;", "ghp_0123456789abcdefABCDEF0123456789abcd",
+    "-->", "--!>", "<!--", OPENING, f"{OPENING}\n", "---\nstatus: published\n---", '{"post": 1, "chance": 1.0}', "> x",
+    "```", "### Fix", "</details>", "\u2028-->\u2028# Fix", "\x85-->", "\r-->\r", "--&gt;", SECRET,
     "<to write: x>", "\x1b[31m", "\ud800", "",
 ]  # fmt: skip
 hostile = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), max_size=8).map("\n".join)
@@ -212,7 +217,7 @@ def test_no_text_breaks_out_of_the_folded_part(body: str, comment: str, by: str)
     assert len(article.records) == 1
     alone = "\n".join(without_fold(text.split("\n")))
     assert not has_fold(alone)
-    assert "ghp_0123456789" not in text
+    assert SECRET not in text
     assert parse(alone.encode(), path="en/a.md").records == article.records
     posts = read_posts(text)
     assert [post.number for post in posts] == list(range(len(thread.comments) + 1))
@@ -293,7 +298,7 @@ def test_an_interrupted_import_goes_on(tmp_path: Path) -> None:
     (tmp_path / "t/a.json").write_text(json.dumps(_items(*range(1, 8))), "utf-8")
     arguments = ["import", "github", str(tmp_path / "t"), "--articles", str(tmp_path / "k")]
     assert "3 drafts written" in CliRunner().invoke(cli, [*arguments, "--limit", "3"]).stderr
-    kept = {path: path.read_bytes() for path in (tmp_path / "k").rglob("*")if path.is_file()}
+    kept = {path: path.read_bytes() for path in (tmp_path / "k").rglob("*") if path.is_file()}
     assert len(kept) == 3
     assert "4 drafts written, 3 there already" in CliRunner().invoke(cli, arguments).stderr
     assert all(path.read_bytes() == data for path, data in kept.items())

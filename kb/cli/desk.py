@@ -1,4 +1,4 @@
-"""Shows a draft and the posts of its thread at a terminal: beside each other where it is wide, else one below the other.
+"""Shows a draft and the posts of its thread at a terminal: beside each other where it is wide, else one after another.
 
 Titles, posts and names are untrusted: everything passes `kb.text.visible` and is printed as text, never as markup.
 """

@@ -81,7 +81,10 @@ def github(
     groups = [named] if named else []
     groups += [[file] for folder in files if folder.is_dir() for file in find_json(folder)]
     sizes = [sum(file.stat().st_size for file in group if file.is_file()) for group in groups]
-    with Progress(is_terminal(sys.stderr)) as progress, _Tray(articles, limit, dry_run, quiet=groups != [named]) as tray:
+    with (
+        Progress(is_terminal(sys.stderr)) as progress,
+        _Tray(articles, limit, dry_run, quiet=groups != [named]) as tray,
+    ):
         for number, group in enumerate(groups):
             try:
                 threads = read_threads(((str(file), _text(file)) for file in group), tray.refuse)

@@ -28,7 +28,9 @@ NEAREST = 5
 @click.command()
 @click.argument("paths", nargs=-1)
 @click.option(
-    "--articles", type=click.Path(path_type=Path), help="Folder of articles. Default: articles/ at or above this folder."
+    "--articles",
+    type=click.Path(path_type=Path),
+    help="Folder of articles. Default: articles/ at or above this folder.",
 )
 @index_option
 @click.pass_context
@@ -52,7 +54,9 @@ def review(context: click.Context, paths: tuple[str, ...], articles: Path | None
     if folder is None:
         raise IndexMissing("no articles/ at or above this folder", path=Path.cwd(), hint="kb review --articles DIR")
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
-        raise QueryError("kb review asks at a terminal 需要在终端中运行", hint="kb check lists the drafts; kb build --drafts")
+        raise QueryError(
+            "kb review asks at a terminal 需要在终端中运行", hint="kb check lists the drafts; kb build --drafts"
+        )
     drafts = _chosen(find_drafts(folder), paths, folder)
     if not drafts:
         echo(words["no drafts"])

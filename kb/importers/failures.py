@@ -22,7 +22,9 @@ _MARKUP = " \t*_>#"
 _SPAN = re.compile(r"`([^`\n]{4,600})`")
 # The name of an exception inside a sentence, and how far its message goes.
 _INSIDE = re.compile(r"(?:\b[A-Za-z_][\w.]{0,80}(?:[Ee]rror|Exception|Interrupt)|\b[Ff]atal error|\bpanic): ?\S")
-_MESSAGE_END = re.compile(r"(?<=[!])\s(?=[A-Z])|(?<=[^.\s])\.\s(?=[A-Z][a-z])|\?\s|[。，；！？]|\s(?:Can|How|Could|Please|Thanks|What) ")
+_MESSAGE_END = re.compile(
+    r"(?<=[!])\s(?=[A-Z])|(?<=[^.\s])\.\s(?=[A-Z][a-z])|\?\s|[。，；！？]|\s(?:Can|How|Could|Please|Thanks|What) "
+)
 
 
 def failures_in(text: str) -> list[str]:

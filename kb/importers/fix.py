@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kb.importers.github import Comment, Thread
+from kb.importers.github import Thread
 from kb.importers.wording import Said, read_words
 
 __all__ = ["EVIDENCE", "Candidate", "evidence_of", "find_fix", "is_convincing", "rank", "solving_part"]
@@ -65,7 +65,9 @@ EVIDENCE = {
 
 _UNSAID = ("post", "opening", "by_asker")  # no reasons, only what the others start from
 _SOLVED_LABEL = re.compile(r"(?i)\b(?:solved|resolved|fixed|answered|accepted|completed)\b|已?解决|已修复|已回答")
-_REJECTED_LABEL = re.compile(r"(?i)wont ?fix|won't fix|invalid|stale|not planned|needs? (?:info|repro)|pending|duplicate")
+_REJECTED_LABEL = re.compile(
+    r"(?i)wont ?fix|won't fix|invalid|stale|not planned|needs? (?:info|repro)|pending|duplicate"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +141,12 @@ def evidence_of(thread: Thread) -> dict[int, dict[str, float]]:
             "solved_and_how": solved and how and not words.question and not (words.closing and not words.code),
             "action": words.action,
             "code": words.code,
-            "heading": words.heading,
+            "heading": words.heading and how,
             "link": words.link and not words.code,
             "change": words.change and not words.unsolved,
-            "closing_pull": any(url in comment.body or f"#{url.rpartition('/')[2]}" in comment.body for url in thread.closed_by),
+            "closing_pull": any(
+                url in comment.body or f"#{url.rpartition('/')[2]}" in comment.body for url in thread.closed_by
+            ),
             "released": words.released,
             "confirmed_by_asker": "asker" in answers[number],
             "confirmed_by_other": "other" in answers[number],
@@ -164,7 +168,9 @@ def evidence_of(thread: Thread) -> dict[int, dict[str, float]]:
             "rejected_label": rejected,
         }
         told[number + 1] = {name: float(value) for name, value in values.items() if value}
-        if comment.likes and not (words.same or words.asks or words.unsolved or values["nothing"]):  # "+1" is liked as well
+        if comment.likes and not (
+            words.same or words.asks or words.unsolved or values["nothing"]
+        ):  # "+1" is liked as well
             told[number + 1]["liked"] = math.log2(1 + min(comment.likes, 31)) / 2
     return told
 
@@ -259,8 +265,8 @@ def _opening(thread: Thread) -> dict[str, float]:
 
 
 def solving_part(body: str) -> str:
-    """Of a first post the part that says how it was solved: from the paragraph that says so to the next heading; "" when
-    there is none."""
+    """Of a first post the part that says how it was solved: from the paragraph that says so to the next heading. ""
+    when there is none."""
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", body) if part.strip()]
     for place, part in enumerate(paragraphs):
         words = read_words(part)

@@ -11,6 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 
+from kb.articles.folded import OPENING
 from kb.articles.own import OWN_LABELS
 from kb.errors import ArticleError
 from kb.importers.mask import mask_secrets, tidy
@@ -90,10 +91,15 @@ def compose(draft: DraftArticle) -> str:
 
 def contained(markdown: str) -> str:
     """The text with lower headings and closed fences; as a whole in a fence when that is not enough."""
-    text = _trimmed("\n".join(_tamed(tidy(mask_secrets(markdown)))))
+    text = _trimmed("\n".join(_tamed(_plain(markdown))))
     if not text or _is_contained(text):
         return text
     return fenced(text)
+
+
+def _plain(markdown: str) -> str:
+    """Without secrets and control characters, and without the mark of a folded part: that one is the importer's."""
+    return tidy(mask_secrets(markdown)).replace(OPENING, OPENING.replace(":", ": "))
 
 
 def fenced(text: str) -> str:
@@ -142,7 +148,7 @@ def _shaped(issue: DraftIssue, lang: Lang, all_fenced: bool) -> DraftIssue:
     title = _title(issue.title)
     if title.casefold().rstrip(":： ") in OWN_LABELS:
         title = f"{title} ({issue.project or 'issue'})"
-    put = (lambda text: fenced(tidy(mask_secrets(text))) if text.strip() else "") if all_fenced else contained
+    put = (lambda text: fenced(_plain(text)) if text.strip() else "") if all_fenced else contained
     left = f"1. <{_TO_WRITE[lang]}{issue.open_fix}>" if issue.open_fix else _LEFT[lang][1]
     symptom, fix = put(issue.symptom) or _LEFT[lang][0], put(issue.fix) or left
     asked = tuple(dict.fromkeys(text for way in issue.aliases if (text := one_line(way).strip("-*+•# >"))))

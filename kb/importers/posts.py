@@ -86,7 +86,9 @@ def folded_posts(posts: Sequence[Post]) -> str:
             "post": post.number, "by": post.by, "who": post.who, "at": post.at, "likes": post.likes, "url": post.url,
             "chance": post.chance, "reasons": post.reasons,
         }  # fmt: skip
-        lines.append(json.dumps({name: value for name, value in head.items() if value not in ("", ())}, ensure_ascii=False))
+        lines.append(
+            json.dumps({name: value for name, value in head.items() if value not in ("", ())}, ensure_ascii=False)
+        )
         lines += [f"> {line}".rstrip() for line in post.text.split("\n")]
     return fold(lines)
 

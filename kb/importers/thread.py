@@ -31,6 +31,7 @@ _KIND = re.compile(
     r"|bug|question)[\s:：-]{0,6}(?<=[\s:：\]】)-])(?=\S)"
 )
 
+
 def thread_draft(thread: Thread, project: str | None = None) -> DraftArticle:
     """A draft with one issue. `project` overrides the name of the repository."""
     ranked = rank(thread)
@@ -74,7 +75,9 @@ def open_fix(ranked: Sequence[Candidate], lang: Lang) -> str:
     near = [one for one in ranked if one.chance >= LEAST_NAMED][:MAX_NAMED]
     if lang == "zh":
         told = "、".join(f"{_number(one, lang)}（{round(100 * one.chance)}%）" for one in near)
-        return f"kb 在这个帖子里没有找到可信的解决办法；{'候选：' + told if near else '没有候选'}；kb review 列出全部评论"
+        return (
+            f"kb 在这个帖子里没有找到可信的解决办法；{'候选：' + told if near else '没有候选'}；kb review 列出全部评论"
+        )
     told = ", ".join(f"{_number(one, lang)} ({round(100 * one.chance)} %)" for one in near)
     likeliest = f"the likeliest: {told}" if near else "no post looks like one"
     return f"kb found no convincing fix in the thread; {likeliest}; kb review shows all comments"
@@ -90,7 +93,9 @@ def _symptom(thread: Thread, opening: Body) -> str:
     """The post, with the error lines of its prose above it, in a fence. Where it shows none, those of the title or
     of what the asker wrote later."""
     lines = [line for line in failures_in(opening.text) if not goes_on(line)]
-    inside = {line.strip() for block in fences.split(opening.text) if isinstance(block, fences.Code) for line in block.lines}
+    inside = {
+        line.strip() for block in fences.split(opening.text) if isinstance(block, fences.Code) for line in block.lines
+    }
     shown = [line for line in lines if line not in inside]
     if not lines:
         later = (post.body for post in thread.comments if thread.by and post.by == thread.by)

@@ -25,7 +25,9 @@ _ASKED = re.compile(r"[?？吗么嘛]\s{0,3}\Z")
 _SPAN = re.compile(r"`[^`\n]{1,300}`")
 _QUOTE = re.compile(r"\s{0,3}>")
 _CODE = frozenset("bash sh shell console python py diff yaml yml json toml ini cpp c dockerfile powershell cmd".split())
-_PROMPT = re.compile(r"\s{0,8}(?:\$|>>>|#)\s|\s{0,8}(?:sudo |pip3? |conda |docker |kubectl |export |git |apt |python3? )\S")
+_PROMPT = re.compile(
+    r"\s{0,8}(?:\$|>>>|#)\s|\s{0,8}(?:sudo |pip3? |conda |docker |kubectl |export |git |apt |python3? )\S"
+)
 _SETTING = re.compile(
     r"(?<![\w-])--?[a-z][\w-]{2,40}|\b[\w.-]{2,40}\s?==\s?v?\d|\b[A-Z][A-Z0-9_]{3,60}\s?=\s?\S|\b\w{2,40}=[\w\"'./]|"
     r"\b[\w-]{2,30}[ @](?:to |版本)?v?\d{1,4}\.\d{1,5}|\bpip3? install\b|\bconda install\b|\b\w{2,40}(?:\.\w{1,40})*\(|"
@@ -101,7 +103,9 @@ def read_words(text: str) -> Said:
             elif line.strip() and is_error_line(line) and not _SPAN.search(line):
                 error = True
             else:
-                code |= bool(_PROMPT.match(line)) or any(not is_error_line(span.strip("`")) for span in _SPAN.findall(line))
+                code |= bool(_PROMPT.match(line)) or any(
+                    not is_error_line(span.strip("`")) for span in _SPAN.findall(line)
+                )
                 prose.append(line)
     shown = "\n".join(prose).strip()
     bare = _SPAN.sub(" ` ", shown)

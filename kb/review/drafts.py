@@ -1,4 +1,4 @@
-"""What a reviewer decides about a draft, as changes of its text: the fix is this post, accepted, a duplicate of that issue.
+"""What a reviewer decides about a draft, as changes of its text: this post is the fix, accepted, a duplicate of another.
 
 Each function takes the text of a draft and gives the new one; nothing is written here but by `keep`.
 """
@@ -139,7 +139,9 @@ def as_duplicate(draft: Draft, issue: str) -> str:
 def _with_status(draft: Draft, status: list[str]) -> str:
     text = _restated(draft, without_fold(draft.text.split("\n")), status).rstrip("\n") + "\n"
     if is_draft(text.encode()):
-        raise ArticleError("its front matter still says that it is a draft", path=draft.path, hint="press e and edit it")
+        raise ArticleError(
+            "its front matter still says that it is a draft", path=draft.path, hint="press e and edit it"
+        )
     return text
 
 

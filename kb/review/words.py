@@ -59,7 +59,7 @@ t    show all posts of the thread
 u    take the last decision back
 q    stop; what was decided is written already""",
         "draft": "draft", "thread": "thread", "errors": "Error lines", "symptom": "Symptom", "fix": "Fix",
-        "for": "for", "against": "against", "first": "first post", "comment": "comment {n}", "likes": "likes", "more": "… {n} more lines",
+        "for": "for", "against": "against", "first": "first post", "comment": "comment {n}", "more": "… {n} more lines",
         "no thread": "no thread travels with this draft", "no posts": "nobody answered in this thread",
         "no drafts": "no draft waits for review", "picked": "post {n} is the fix now",
         "no post": "there is no post {n} here", "lacks": "It still lacks:", "again": "a again accepts it all the same",
@@ -82,7 +82,7 @@ t    显示帖子的全部内容
 u    撤销上一个决定
 q    退出；已做的决定都已写入""",
         "draft": "草稿", "thread": "帖子", "errors": "报错行", "symptom": "现象", "fix": "解决方案",
-        "for": "支持", "against": "反对", "first": "首帖", "comment": "评论 {n}", "likes": "赞", "more": "……还有 {n} 行",
+        "for": "支持", "against": "反对", "first": "首帖", "comment": "评论 {n}", "more": "……还有 {n} 行",
         "no thread": "这份草稿没有附带帖子", "no posts": "帖子里没有人回答",
         "no drafts": "没有待审阅的草稿", "picked": "已选第 {n} 条作为解决办法",
         "no post": "这里没有第 {n} 条", "lacks": "还缺：", "again": "再按一次 a 仍然接受",
@@ -101,7 +101,9 @@ def because(post: Post, lang: Lang) -> tuple[str, str]:
     which = 1 if lang == "zh" else 0
     joint = "、" if lang == "zh" else "; "
     speak = {
-        sign: joint.join(_REASONS[name.removeprefix("-")][which] for name in post.reasons if name.startswith("-") is sign)
+        sign: joint.join(
+            _REASONS[name.removeprefix("-")][which] for name in post.reasons if name.startswith("-") is sign
+        )
         for sign in (False, True)
     }
     return speak[False], speak[True]
