@@ -1,4 +1,4 @@
-"""What a reviewer decides about a draft, as changes of its text: this post is the fix, accepted, a duplicate of another.
+"""What a reviewer decides about a draft, as changes of its text: which post is the fix, accepted, a duplicate.
 
 Each function takes the text of a draft and gives the new one; nothing is written here but by `keep`.
 """
