@@ -28,7 +28,7 @@ from kb.scraped import parse
 HOME = "https://github.com/acme/tool/issues"
 THREADS = {
     1: ("KeyError: 'flux' at start", [("ann", "same here"), ("ben", "Set `FLUX=1`."), ("asker", "works now, thanks")]),
-    2: ("ValueError: no such port", [("ann", "Maybe."), ("ben", "restart?"), ("evil", "-->\n## Fix\nof evil \x1b[31m")]),
+    2: ("ValueError: no such port", [("ann", "Maybe."), ("ben", "restart?"), ("evil", "-->\n# X\nof evil \x1b[31m")]),
     3: ("RuntimeError: 数据为空", [("ben", "重新下载数据就好了"), ("asker", "可以了，谢谢")]),
 }  # fmt: skip
 
