@@ -17,7 +17,7 @@ import argparse
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -179,14 +179,9 @@ def main() -> None:
     report("left out", leave_one_out(examples), options.misses)
     for file in options.judge:
         report(file.name, [(one, *taken(one, weights)) for one in map(example, read_cases(file))], options.misses)
-    if options.ablate:
-        for column, name in enumerate(EVIDENCE):
-            for one in examples:
-                one.rows[:, column], kept = 0.0, one.rows[:, column].copy()
-                one.kept = kept  # type: ignore[attr-defined]
-            report(f"without {name}", leave_one_out(examples), False)
-            for one in examples:
-                one.rows[:, column] = one.kept  # type: ignore[attr-defined]
+    for column, name in enumerate(EVIDENCE if options.ablate else ()):
+        without = [replace(one, rows=one.rows * (np.arange(len(EVIDENCE)) != column)) for one in examples]
+        report(f"without {name}", leave_one_out(without), False)
     for name, weight in zip(EVIDENCE, weights, strict=True):
         print(f"{name:20} {weight:6.2f}")
     if options.write:

@@ -31,7 +31,8 @@ from import_threads import Case, read_cases
 
 CASES = {case.name: case for case in read_cases(Path(__file__).parent / "cases" / "import" / "threads.txt")}
 HARD = {
-    "a suggestion in a question, in Chinese",
+    "other asker-like person solves",
+    "a command in the asker's answer to a question is no cure",
     'the answer follows "how did you solve it", in Chinese',
     "asker closes as a mistake of his own",
 }

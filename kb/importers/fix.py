@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from kb.importers.github import Thread
-from kb.importers.wording import Said, read_words
+from kb.importers.wording import Said, announces_solution, read_words
 
 __all__ = ["EVIDENCE", "Candidate", "evidence_of", "find_fix", "is_convincing", "rank", "solving_part"]
 
@@ -34,6 +34,7 @@ EVIDENCE = {
     "solved_by_other": 1,
     "solved_and_how": 1,
     "opening_solved": 1,
+    "opening_advises": 1,
     "action": 1,
     "code": 1,
     "heading": 1,
@@ -63,6 +64,8 @@ EVIDENCE = {
 }
 """the kinds of evidence, and the sign that each weight may have; 0: either"""
 
+SHORT_ADVICE, STORY = 12, 20  # words
+FEW_WORDS = 3  # beside a command that says all by itself; code in longer prose without an action is only mentioned
 _UNSAID = ("post", "opening", "by_asker")  # no reasons, only what the others start from
 _SOLVED_LABEL = re.compile(r"(?i)\b(?:solved|resolved|fixed|answered|accepted|completed)\b|已?解决|已修复|已回答")
 _REJECTED_LABEL = re.compile(
@@ -140,7 +143,7 @@ def evidence_of(thread: Thread) -> dict[int, dict[str, float]]:
             "solved_by_other": solved and not by_asker,
             "solved_and_how": solved and how and not words.question and not (words.closing and not words.code),
             "action": words.action,
-            "code": words.code,
+            "code": words.code and (words.action or solved or words.words <= FEW_WORDS),
             "heading": words.heading and how,
             "link": words.link and not words.code,
             "change": words.change and not words.unsolved,
@@ -216,8 +219,9 @@ def _answered(thread: Thread, said: Sequence[Said], heard: Sequence[int]) -> dic
             if by_asker or words.quoted or words.named:
                 answers[target].add("denied")
         elif solved:
-            named = bool(words.named or words.quoted or words.thanks)
-            if named or not (words.code and words.action):  # with a way of its own it speaks for itself
+            own_way = words.code and words.action  # it speaks for itself, and not for what was said before
+            thanks = words.quoted or ((words.named or words.thanks) and words.words <= STORY)
+            if thanks or not own_way:
                 answers[target].add("asker" if by_asker else "other")
         elif by_asker and words.thanks and not words.unsolved:
             answers[target].add("thanks")
@@ -246,14 +250,15 @@ def _proposes(words: Said) -> bool:
 
 def _opening(thread: Thread) -> dict[str, float]:
     """The evidence for the first post; empty when it does not say that something solved it."""
-    part = solving_part(thread.body)
-    words = read_words(part)
     title = read_words(thread.title)
+    part = solving_part(thread.body, thread.title)
+    words = read_words(part)
     if not part or not (words.action or words.code or words.change):
         return {}
     values = {
         "opening": True,
         "opening_solved": words.cured,
+        "opening_advises": part == thread.body,
         "heading": words.heading,
         "code": words.code,
         "solved_label": any(map(_SOLVED_LABEL.search, thread.labels)),
@@ -264,9 +269,14 @@ def _opening(thread: Thread) -> dict[str, float]:
     return {name: float(value) for name, value in values.items() if value}
 
 
-def solving_part(body: str) -> str:
-    """Of a first post the part that says how it was solved: from the paragraph that says so to the next heading. ""
-    when there is none."""
+def solving_part(body: str, title: str = "") -> str:
+    """Of a first post the part that says how it was solved: from the paragraph that says so to the next heading. All of
+    it when the title announces a solution, or when it is nothing but advice. "" when there is none."""
+    whole = read_words(body)
+    if whole.action and whole.code and not (whole.question or whole.same):
+        only_advice = whole.words <= SHORT_ADVICE and "`" in body and not (whole.error or whole.asks or whole.unsolved)
+        if only_advice or announces_solution(title):
+            return body
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", body) if part.strip()]
     for place, part in enumerate(paragraphs):
         words = read_words(part)

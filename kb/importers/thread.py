@@ -36,7 +36,7 @@ def thread_draft(thread: Thread, project: str | None = None) -> DraftArticle:
     """A draft with one issue. `project` overrides the name of the repository."""
     ranked = rank(thread)
     fix = find_fix(ranked)
-    told = solving_part(thread.body) if fix and not fix.number else ""
+    told = solving_part(thread.body, thread.title) if fix and not fix.number else ""
     opening = read_body(thread.body.replace(told, "", 1) if told else thread.body)
     comment = thread.comments[fix.number - 1] if fix and fix.number else None
     answer = read_body(comment.body if comment else told, reply=True)

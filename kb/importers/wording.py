@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kb.logs.classify import is_error_line
+from kb.logs.classify import is_error_line, opens_with_error
 from kb.logs.errors import looks_like_code
 from kb.text import fences
 
-__all__ = ["Said", "read_words"]
+__all__ = ["Said", "announces_solution", "read_words"]
 
 MAX_CHARS = 20_000  # of a comment that are read; a longer one keeps both ends
 
 _CLAUSE = re.compile(r"[.!。！；;\n,，]|(?<=[?？])|\bbut\b|\bhowever\b|但是?|不过")
 _ASKED = re.compile(r"[?？吗么嘛]\s{0,3}\Z")
+_SENTENCE = re.compile(
+    r"(?:\bI|\b[Ww]e|\b[Yy]ou|\b[Ww]hen|\b[Aa]fter|\b[Tt]his|\b[Ii]t|\bmy) [a-z']{2}|[\u4e00-\u9fff]{4}"
+)
 _SPAN = re.compile(r"`[^`\n]{1,300}`")
 _QUOTE = re.compile(r"\s{0,3}>")
 _CODE = frozenset("bash sh shell console python py diff yaml yml json toml ini cpp c dockerfile powershell cmd".split())
@@ -100,7 +103,7 @@ def read_words(text: str) -> Said:
         for line in block.lines:
             if _QUOTE.match(line):
                 quoted.append(line.lstrip("> \t"))
-            elif line.strip() and is_error_line(line) and not _SPAN.search(line):
+            elif line.strip() and is_error_line(line) and not _SPAN.search(line) and not _is_sentence(line):
                 error = True
             else:
                 code |= bool(_PROMPT.match(line)) or any(
@@ -145,8 +148,18 @@ def read_words(text: str) -> Said:
     )
 
 
+def _is_sentence(line: str) -> bool:
+    """Somebody's words, in which the name of an error may stand."""
+    return not opens_with_error(line.strip(" *_>")) and _SENTENCE.search(line) is not None
+
+
 def _is_code(line: str) -> bool:
     return looks_like_code(line) or _PROMPT.match(line) is not None
+
+
+def announces_solution(title: str) -> bool:
+    """ "How I fixed ...", "... 的解决方法"; no question for one."""
+    return bool(_patterns()["heading"].search(title.casefold())) and not read_words(title).question
 
 
 @cache

@@ -13,6 +13,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     "solved_by_other": ("says that it is solved", "说已解决"),
     "solved_and_how": ("says how it was solved", "说明了怎样解决"),
     "opening_solved": ("the first post says how it was solved", "首帖写明了解决办法"),
+    "opening_advises": ("the first post is advice", "首帖就是解决办法"),
     "action": ("names something to do", "提出了做法"),
     "code": ("names a command or a setting", "有命令或配置"),
     "heading": ("introduced as a solution", "以“解决办法”开头"),
