@@ -30,10 +30,10 @@ from kb.importers import (
     thread_draft,
 )
 from kb.importers.body import read_body
+from kb.importers.fix import find_fix, rank
 from kb.importers.form import contained, one_line, slug_from
 from kb.importers.github import Comment, Thread
 from kb.importers.mask import mask_secrets, tidy
-from kb.importers.thread import accepted_fix
 from kb.importers.web import read_html
 from kb.records import Article, IssueRecord
 from kb.review.lint import IS_DRAFT, review
@@ -263,6 +263,11 @@ def thread(*comments: Comment, closed: bool = True) -> Thread:
 
 def comment(body: str, *, by: str = "x", insider: bool = False, likes: int = 0) -> Comment:
     return Comment(body, by, insider, likes, "", "")
+
+
+def accepted_fix(one: Thread) -> Comment | None:
+    found = find_fix(rank(one))
+    return one.comments[found.number - 1] if found and found.number else None
 
 
 FIXES = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kb.articles.fields import Part
 from kb.articles.lines import Line
 from kb.logs.classify import is_command, is_error_line, opens_with_error
-from kb.logs.errors import error_lines, looks_like_code, quoted_errors
+from kb.logs.errors import error_lines, is_personal, looks_like_code, quoted_errors
 from kb.text import HAN
 
 __all__ = ["errors_in"]
@@ -22,6 +22,7 @@ _MESSAGE_FIRST = re.compile(
     rf"([A-Z][\w'.,:-]{{0,20}}(?: [\w'.,:()-]{{1,24}}){{1,12}}?(?: [a-z]{{2,20}}){{1,3}})\s?(?=[{HAN}（])"
 )
 _SPAN = re.compile(r"`([A-Za-z]{3,30}(?: [\w'.,:()-]{1,30}){1,14})`")
+_CODE = re.compile(r"`([^`\n]{8,600})`")
 _OPTION = re.compile(r"\s--?[A-Za-z]")
 _LEVELLED = re.compile(r"\W{0,2}(?:WARNING|WARN|ERROR|CRITICAL|FATAL)\b\W{1,3}[\x20-\x7e]{6}")
 _FRAMES = re.compile(r"\s{1,40}|Traceback|During handling|The above exception|File \"")
@@ -74,6 +75,8 @@ def _is_printed(text: str, *, announced: bool, after_message: bool) -> bool:
         return True
     if (
         not text.isascii()
+        or is_personal(text)
+        or any(map(is_error_line, _CODE.findall(text)))
         or _SPAN_THEN_WORDS.match(text)
         or text.startswith(("- ", "* ", "> "))
         or len(text) > _MAX_CHARS

@@ -20,13 +20,15 @@ _MAX_CHARS = 20_000
 _MAX_ITEMS = 200
 # Keys of the project's own form, and the other names under which pages state the same.
 _LISTS = ("project", "tags", "versions", "sources")
-_TEXTS = ("title", "lang", "updated", "status")
+_TEXTS = ("title", "lang", "updated", "status", "duplicate_of")
 _OTHERS = "projects product products software component repo repository version source language tag category categories"
 _READ = frozenset((*_LISTS, *_TEXTS, *_OTHERS.split()))
 _KEY = re.compile(r"[A-Za-z_]{1,40}:(?:\s|$)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d.*)?$")
 _CLOSING = re.compile(rb"\n---[ \t\r]*\n")
 _DRAFT = "draft"
+_DUPLICATE = "duplicate"
+_STATES = (_DRAFT, _DUPLICATE)
 _NOTHING = ("~", "null", "Null", "NULL")
 
 
@@ -44,8 +46,17 @@ class FrontMatter:
 
     @property
     def draft(self) -> bool:
-        """`status: draft`: not reviewed yet."""
-        return self.first("status").casefold() == _DRAFT
+        """`status: draft`: not reviewed yet, or `status: duplicate`: another issue says it. Neither is served."""
+        return self.first("status").casefold() in _STATES
+
+    @property
+    def duplicate_of(self) -> str:
+        """Of a duplicate, the issue that says it (`slug#n`); "" when none is named."""
+        return self.first("duplicate_of") if self.is_duplicate else ""
+
+    @property
+    def is_duplicate(self) -> bool:
+        return self.first("status").casefold() == _DUPLICATE
 
     def all(self, *keys: str) -> tuple[str, ...]:
         """The strings of all these keys, each once."""
@@ -53,9 +64,9 @@ class FrontMatter:
 
 
 def is_draft(data: bytes) -> bool:
-    """Whether an article's front matter says `status: draft`; equal to `parse(...).draft`, without parsing the body.
+    """Whether an article's front matter says `status: draft` or `status: duplicate`, without parsing the body.
 
-    Front matter that nowhere says "status" is not even decoded.
+    Equal to `parse(...).draft`. Front matter that nowhere says "status" is not even decoded.
     """
     head = data[: 4 * _MAX_CHARS]
     closing = _CLOSING.search(head, head.find(b"---") + 3)
@@ -133,10 +144,10 @@ def _misfits(data: dict[object, object]) -> Iterator[tuple[str, str]]:
             yield str(key), f"updated: wants a date as 2026-01-31, not {value!r}"
         elif (
             name == "status"
-            and str(value).casefold() != _DRAFT
-            and difflib.get_close_matches(str(value).casefold(), [_DRAFT], 1, 0.7)
+            and str(value).casefold() not in _STATES
+            and (close := difflib.get_close_matches(str(value).casefold(), _STATES, 1, 0.7))
         ):
-            yield str(key), f"status: {value!r} is not read; {_DRAFT} is meant?"
+            yield str(key), f"status: {value!r} is not read; {close[0]} is meant?"
         elif name in _LISTS and isinstance(value, str) and value.startswith("["):
             yield str(key), f"{name}: a text that looks like a list; take the quotes off"
         elif name not in _READ and (near := difflib.get_close_matches(name, (*_LISTS, *_TEXTS), 1, 0.8)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from datetime import date
 from pathlib import Path
@@ -134,14 +136,26 @@ def scaffold(articles: Path, slug: str, *, project: str | None = None, today: da
 
 def write_new(path: Path, data: bytes) -> None:
     """Creates a file, whole or not at all, and the folders above it. Raises IndexWriteFailed, also when it exists."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            try:
+        try:
+            with temporary.open("wb") as file:
                 file.write(data)
-                file.flush()
-            except OSError:
-                path.unlink()
-                raise
+            _publish(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise IndexWriteFailed(f"cannot be written ({error.strerror})", path=path) from None
+
+
+def _publish(temporary: Path, path: Path) -> None:
+    """Gives the file its name, which must be free. Where a file cannot have two names it is renamed."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        temporary.rename(path)

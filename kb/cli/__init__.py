@@ -43,6 +43,7 @@ _COMMANDS = {
     "eval": "eval.evaluate",
     "serve": "serve.serve",
     "import": "imports.imports",
+    "review": "review.review",
     "mcp": "mcp.mcp",
     "completion": "completion.completion",
 }

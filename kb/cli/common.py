@@ -268,7 +268,7 @@ class Progress:
             from rich.console import Console
             from rich.progress import Progress as Bar
 
-            self._bar = Bar(console=Console(stderr=True), transient=True)
+            self._bar = Bar(console=Console(stderr=True), transient=True, redirect_stdout=False)
             self._bar.start()
         if stage not in self._task:
             self._task[stage] = self._bar.add_task(stage, total=total)

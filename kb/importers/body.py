@@ -46,6 +46,8 @@ _VERSIONED = frozenset(
     "python cuda numpy tokenizers datasets ms-swift swift llamafactory megatron-core apex triton ray unsloth torch-npu "
     "torch_npu cann".split()
 )
+_EITHER = re.compile(r"\s[/|]\s|[｜／]")
+_EXPECTED = re.compile(r"(?i)expected (?:behaviou?r|result)|期望|期待|预期")
 _REPRODUCTION = re.compile(r"(?i)repro|steps|复现|重现")
 
 
@@ -177,7 +179,7 @@ def _without_environment(parts: list[_Part]) -> list[_Part]:
 
 def _is_environment(title: str) -> bool:
     words = title.casefold()
-    return role_of(title) == "environment" or words.startswith(
+    return "environment" in _roles(title) or words.startswith(
         ("your current environment", "the output of `python coll")
     )
 
@@ -195,7 +197,12 @@ def _without_empty(parts: list[_Part]) -> list[_Part]:
 
 
 def _only_says_here(title: str) -> bool:
-    return role_of(title) in ("symptom", "question") and not _REPRODUCTION.search(title)
+    return bool(_roles(title) & {"symptom", "question"}) and not _REPRODUCTION.search(title)
+
+
+def _roles(title: str) -> set[str]:
+    """The roles of a heading; one in two languages has both: "Expected behavior / 期待表现"."""
+    return {role_of(part) for part in _EITHER.split(title)} | ({"question"} if _EXPECTED.match(title) else set())
 
 
 def _versions(text: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 
+from kb.articles.folded import OPENING
 from kb.articles.own import OWN_LABELS
 from kb.errors import ArticleError
 from kb.importers.mask import mask_secrets, tidy
@@ -36,6 +37,7 @@ _LEFT: dict[Lang, tuple[str, str]] = {
     "en": ("<to write: what one sees; the source does not say it in words>", "1. <to write: the source names no fix>"),
     "zh": ("<待写：看到了什么；来源没有用文字说明>", "1. <待写：来源没有给出解决办法>"),
 }
+_TO_WRITE: dict[Lang, str] = {"en": "to write: ", "zh": "待写："}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class DraftIssue:
     aliases: tuple[str, ...] = ()
     project: str | None = None
     """only when it differs from the article's"""
+    open_fix: str = ""
+    """what to say in the place of an empty fix, instead of that the source names none"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class DraftArticle:
     issues: tuple[DraftIssue, ...]
     address: str = ""
     """URL of the page or thread, by which a second import recognises it; empty when unknown"""
+    folded: str = ""
+    """the folded part (`kb.articles.folded`), written behind the article"""
 
 
 def compose(draft: DraftArticle) -> str:
@@ -78,17 +84,22 @@ def compose(draft: DraftArticle) -> str:
     for all_fenced in (False, True):
         issues = [_shaped(issue, draft.lang, all_fenced) for issue in draft.issues]
         text = "\n\n".join([_front(draft), f"# {_title(draft.title)}", *(_laid_out(one, draft.lang) for one in issues)])
-        if _says(parse(text.encode(), path=f"{draft.lang}/{draft.slug}.md"), issues):
-            return text + "\n"
+        if _says(parse(f"{text}\n\n{draft.folded}".encode(), path=f"{draft.lang}/{draft.slug}.md"), issues):
+            return f"{text}\n\n{draft.folded}\n" if draft.folded else text + "\n"
     raise ArticleError("cannot be written in this project's form", path=f"{draft.slug}.md")
 
 
 def contained(markdown: str) -> str:
     """The text with lower headings and closed fences; as a whole in a fence when that is not enough."""
-    text = _trimmed("\n".join(_tamed(tidy(mask_secrets(markdown)))))
+    text = _trimmed("\n".join(_tamed(_plain(markdown))))
     if not text or _is_contained(text):
         return text
     return fenced(text)
+
+
+def _plain(markdown: str) -> str:
+    """Without secrets and control characters, and without the mark of a folded part: that one is the importer's."""
+    return tidy(mask_secrets(markdown)).replace(OPENING, OPENING.replace(":", ": "))
 
 
 def fenced(text: str) -> str:
@@ -137,8 +148,9 @@ def _shaped(issue: DraftIssue, lang: Lang, all_fenced: bool) -> DraftIssue:
     title = _title(issue.title)
     if title.casefold().rstrip(":： ") in OWN_LABELS:
         title = f"{title} ({issue.project or 'issue'})"
-    put = (lambda text: fenced(tidy(mask_secrets(text))) if text.strip() else "") if all_fenced else contained
-    symptom, fix = put(issue.symptom) or _LEFT[lang][0], put(issue.fix) or _LEFT[lang][1]
+    put = (lambda text: fenced(_plain(text)) if text.strip() else "") if all_fenced else contained
+    left = f"1. <{_TO_WRITE[lang]}{issue.open_fix}>" if issue.open_fix else _LEFT[lang][1]
+    symptom, fix = put(issue.symptom) or _LEFT[lang][0], put(issue.fix) or left
     asked = tuple(dict.fromkeys(text for way in issue.aliases if (text := one_line(way).strip("-*+•# >"))))
     return DraftIssue(title, symptom, put(issue.cause), fix, asked, one_line(issue.project or "", 80) or None)
 

@@ -8,14 +8,16 @@ its comments.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from kb.errors import ArticleError
 
-__all__ = ["Comment", "Thread", "read_threads"]
+__all__ = ["Comment", "Thread", "find_json", "read_threads"]
 
 _ADDRESS = re.compile(
     r"https?://[^/\s]{1,100}/(?:api/v3/)?(?:repos/)?([\w.-]{1,100})/([\w.-]{1,100})/issues/(\d{1,10})"
@@ -41,6 +43,8 @@ class Comment:
     likes: int
     url: str
     at: str
+    aside: bool = False
+    """a bot's, or hidden by the maintainers: a reviewer sees it, and it is never the fix"""
 
 
 @dataclass(slots=True)
@@ -59,6 +63,12 @@ class Thread:
     bot: bool
     pull: bool
     comments: list[Comment] = field(default_factory=list)
+    likes: int = 0
+    """of the first post"""
+    insider: bool = False
+    """who asked belongs to the repository"""
+    closed_by: tuple[str, ...] = ()
+    """addresses of the pull requests that closed it"""
 
 
 def read_threads(
@@ -98,6 +108,18 @@ def read_threads(
     for thread in threads.values():
         thread.comments.sort(key=lambda comment: comment.at)
     return list(threads.values())
+
+
+def find_json(folder: Path) -> list[Path]:
+    """The .json and .jsonl files below a folder, sorted. Hidden files are left out, and links are not followed."""
+    found: list[Path] = []
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(where, name)
+            if name.lower().endswith((".json", ".jsonl")) and not name.startswith(".") and not path.is_symlink():
+                found.append(path)
+    return [path for path in found if path.is_file()]
 
 
 def _key(thread: Thread) -> _Key:
@@ -168,22 +190,36 @@ def _thread(item: dict[str, Any]) -> Thread | None:
         bot=_author(item)[1],
         pull="pull_request" in item or item.get("isPullRequest") is True or bool(_PULL.match(url)),
         comments=read,
+        likes=_likes(item),
+        insider=_is_insider(item),
+        closed_by=tuple(_pulls(item.get("closedByPullRequestsReferences"))),
     )
 
 
 def _comment(item: dict[str, Any]) -> Comment | None:
     by, bot = _author(item)
     body = _text(item, "body")
-    if bot or not body.strip() or item.get("isMinimized") is True:
+    if not body.strip():
         return None
     return Comment(
         body=body,
         by=by,
-        insider=(_text(item, "author_association") or _text(item, "authorAssociation")) in _INSIDERS,
+        insider=_is_insider(item),
         likes=_likes(item),
         url=_text(item, "html_url") or _text(item, "url"),
         at=_text(item, "created_at") or _text(item, "createdAt"),
+        aside=bot or item.get("isMinimized") is True,
     )
+
+
+def _is_insider(item: dict[str, Any]) -> bool:
+    return (_text(item, "author_association") or _text(item, "authorAssociation")) in _INSIDERS
+
+
+def _pulls(value: Any) -> Iterator[str]:
+    for pull in value if isinstance(value, list) else ():
+        if isinstance(pull, dict) and _PULL.match(url := _text(pull, "url")):
+            yield url
 
 
 def _author(item: dict[str, Any]) -> tuple[str, bool]:

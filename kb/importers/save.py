@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kb.articles.folded import OPENING
 from kb.articles.folder import read_article, read_articles
 from kb.articles.frontmatter import peek
 from kb.articles.scaffold import PLACEHOLDER, is_slug, write_new
@@ -54,13 +55,17 @@ class ArticleFolder:
         for address in addresses:
             self._addresses.setdefault(_plain(address), path)
 
+    def at(self, address: str) -> str | None:
+        """The article that was made from this address, or None."""
+        return self._addresses.get(_plain(address)) if address else None
+
     def holds(self, draft: DraftArticle, text: str) -> str | None:
         """The article that has the content of the draft, or None.
 
         It has the same address, the same text, or (when a reviewer has worked on it) most of the text together with the
         same name or a common source.
         """
-        if draft.address and (held := self._addresses.get(_plain(draft.address))):
+        if held := self.at(draft.address):
             return held
         if held := self._bodies.get(_digest(text.encode())):
             return held
@@ -130,9 +135,10 @@ def _plain(address: str) -> str:
 
 
 def _body(data: bytes) -> bytes:
-    """The text below the front matter."""
+    """The text below the front matter, without a folded part."""
     head, _, rest = data.partition(b"\n---")
-    return rest if head.startswith(b"---") else data
+    body, _, _ = (rest if head.startswith(b"---") else data).partition(b"\n" + OPENING.encode() + b"\n")
+    return body
 
 
 def _digest(data: bytes) -> bytes:

@@ -15,6 +15,7 @@ from kb.text import HAN_CHAR
 __all__ = [
     "error_lines",
     "has_error",
+    "is_personal",
     "looks_like_code",
     "quoted",
     "quoted_errors",
@@ -26,6 +27,19 @@ _CODE_SHAPE = re.compile(
     r"^[\w.-]{1,40}:\s?[\w./'\"{\[-]{0,60}$|"
     r"^(?:from|import|def|class|return|if|for|with|const|let|var|public|private|FROM|RUN|ENV|COPY)\s\S"
 )
+
+
+# Programs have no "my" and do not thank.
+_PERSON = re.compile(
+    r"(?i)\b(?:my|our|i'm|i am|i can(?:'t|not)?|i have|i've|i get|i got|i tried|i don't|i think|thanks|thank you|"
+    r"please help|looking forward|your (?:work|reply|help)|can you|anyone|somebody)\b|"
+    r"请问|谢谢|感谢|我(?:的|在|用|想|把|也|是)|您好|你好|大佬"
+)
+
+
+def is_personal(text: str) -> bool:
+    """Words in it are a person's about a failure; no program prints them."""
+    return _PERSON.search(text[:2000]) is not None
 
 
 def looks_like_code(text: str) -> bool:

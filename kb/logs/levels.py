@@ -28,13 +28,13 @@ _SUSPICIOUS_WORDS = re.compile(r"\babruptly|\bis nan\b|is over \d|\bis lost\b")
 _LEVEL = re.compile(
     r"\b(?P<error>ERROR|CRITICAL|FATAL|SEVERE)\b"
     r"|(?<!NCCL )(?P<warning>\b(?:WARN|WARNING|warning)\b|Warning\b|(?:^|[\s:\[])W\d{4} \d\d:"
-    r"|\[W(?:\d{3,4} [\d:.]{8,18})? [\w./-]{1,60}:\d)"
+    r"|\[W(?:\d{3,4} [\d:.]{8,18})? [\w./-]{1,60}:\d|\d: W [\w./-]{1,120}:\d)"
     r"|\b(?:INFO|DEBUG|TRACE|NOTICE|info|debug)\b|(?:^|[\s:\[])[ID]\d{4} \d\d:"
-    r"|\[[ID](?:\d{3,4} [\d:.]{8,18})? [\w./-]{1,60}:\d|\b(?:hint|note):"
+    r"|\[[ID](?:\d{3,4} [\d:.]{8,18})? [\w./-]{1,60}:\d|\d: I [\w./-]{1,120}:\d|\b(?:hint|note):"
 )
 # Most lines have none; these are found ten times faster.
 _LEVEL_WORDS = "ERROR CRITICAL FATAL SEVERE WARN arning INFO DEBUG TRACE NOTICE info debug hint: note:".split()
-_LEVEL_LETTER = re.compile(r"[WID]\d{3,4} |\[[WID] ")
+_LEVEL_LETTER = re.compile(r"[WID]\d{3,4} |\[[WID] |\d: [WI] ")  # glog, PyTorch, TensorFlow
 _EXCEPTION_START = re.compile(r"(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception): ")
 # A program that says what it does instead has not failed.
 _GOES_ON = re.compile(

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from kb.articles import is_draft
+from kb.articles import is_draft, peek
+from kb.articles.folded import has_fold, without_fold
 from kb.articles.folder import list_articles, read_articles
 from kb.articles.scaffold import PLACEHOLDER
 from kb.errors import ArticleError
@@ -21,10 +22,13 @@ from kb.text import HAN, HAN_CHAR
 from kb.text.fences import prose_lines
 from kb.text.steps import BASES, steps
 
-__all__ = ["IS_DRAFT", "Problem", "Tally", "review", "tally"]
+__all__ = ["HAS_FOLD", "IS_DRAFT", "Problem", "Tally", "review", "tally"]
 
 IS_DRAFT = "is a draft; remove `status: draft` after the review"
 """the message of the problem that every draft has"""
+
+HAS_FOLD = "still holds the thread of its draft; remove the comment at its end (`kb review` does when it accepts)"
+"""the message for an article whose status was removed by hand"""
 
 _STEP = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、]|\|)|`|^[ \t]*~~~|https?://", re.MULTILINE)
 _LINK = re.compile(r"(?:\]\(|^\s{0,3}\[[^\]\n]{1,100}\]:[ ]?)<?([^()\s:<>#]{1,200}\.md)(?=[#>)\s]|$)", re.IGNORECASE)
@@ -85,7 +89,10 @@ class _Folder:
             try:
                 if isinstance(data, ArticleError):
                     raise data
-                self.articles.append((parse(data, path=path), data.decode("utf-8-sig", "replace")))
+                article, text = parse(data, path=path), data.decode("utf-8-sig", "replace")
+                if has_fold(text) and not article.draft:
+                    self.problems.append(Problem(path, None, "error", HAS_FOLD))
+                self.articles.append((article, "\n".join(without_fold(text.split("\n")))))
             except ArticleError as error:
                 self.unread.add(path)
                 draft = isinstance(data, bytes) and is_draft(data)
@@ -129,7 +136,14 @@ def review(folder: Path) -> list[Problem]:
         problems += [_at(record, "warning", f"{record.id} does not say it in short (一句话)") for record in bare]
     drafts = {article.path for article, _ in here.articles if article.draft}
     problems = [replace(f, level="warning") if f.path in drafts else f for f in problems]
-    problems += [Problem(path, None, "warning", IS_DRAFT) for path in drafts]
+    duplicates = {article.path: peek(text.encode()) for article, text in here.articles if article.draft}
+    duplicates = {path: front for path, front in duplicates.items() if front.is_duplicate}
+    problems = [one for one in problems if one.path not in duplicates]
+    for path, front in duplicates.items():
+        if front.duplicate_of not in {record.issue for record in here.records}:
+            what = front.duplicate_of or "no issue"
+            problems.append(Problem(path, None, "warning", f"is a duplicate of {what}, which is not there"))
+    problems += [Problem(path, None, "warning", IS_DRAFT) for path in drafts - duplicates.keys()]
     return sorted(problems, key=lambda f: (f.path, f.line or 0))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kb.articles.errors import errors_in
 from kb.articles.fields import IssueFields, Part
+from kb.articles.folded import without_fold
 from kb.articles.frontmatter import FrontMatter, read_front_matter
 from kb.articles.lines import Line, classify
 from kb.articles.own import read_own_form
@@ -39,7 +40,7 @@ def parse(data: bytes, *, path: str, every_question: bool = False) -> Article:
 def parse_and_tell(data: bytes, *, path: str, every_question: bool = False) -> tuple[Article, Reading | None]:
     """As `parse`, and how the page was read; None for an article in our own form."""
     slug = slug_of(path)
-    raw = read_lines(data, path=path)
+    raw = without_fold(read_lines(data, path=path))
     front = read_front_matter(raw)
     lines, remarks = classify(raw, front.body)
     lang = _lang(path, front, lines)
