@@ -301,8 +301,13 @@ def _is_file(path: Path) -> bool:
 
 
 def holds_articles(folder: Path) -> bool:
-    """Does it look like a folder of articles: a language folder in it, or markdown?"""
+    """Does it look like a folder of articles: a language folder in it, or Markdown in it or two folders deep?"""
     try:
-        return any((folder / lang).is_dir() for lang in ("en", "zh")) or any(folder.glob("*.md"))
+        if any((folder / lang).is_dir() for lang in ("en", "zh")):
+            return True
+        from kb.articles.source import SUFFIXES  # late: most bases have these folders
+
+        found = (file for deep in ("*", "*/*", "*/*/*") for file in folder.glob(f"{deep}.m*"))
+        return any(file.suffix.lower() in SUFFIXES for file in found)
     except OSError:
         return False

@@ -1,0 +1,52 @@
+"""Reads MDX as Markdown: what is program in it (imports, comments, tags of components) goes, each line keeps its number.
+
+Text between the tags stays. A tag with a title of its own (`<Accordion title="...">`) stays, too: on a page in another
+form than ours it is a heading (`kb.scraped.markup`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kb.text.fences import prose_lines
+
+__all__ = ["without_jsx"]
+
+_MODULE = re.compile(
+    r"(?:import\s[^\n'\"]{0,500}\sfrom\s['\"]|import\s['\"]|import\s(?:\w{1,60},\s)?\{|"
+    r"export\s(?:default|const|let|function|\{|\*))"
+)
+_WHOLE = re.compile(r"[;'\"})\]]\s*$")
+_TAG = re.compile(r"</?(?:[A-Z][\w.]{0,60}(?:\s[^<>\n]{0,500})?/?)?>")
+_TITLED = re.compile(r"\s(?:title|label|header)=")
+_COMMENT = re.compile(r"\{/\*.{0,2000}?\*/\}")
+
+_OPEN = re.compile(r"\{/\*|<[A-Z][\w.]{0,60}(?=\s[^<>\n]{0,500}$|$)")
+_COMMENT_ENDS, _TAG_ENDS = re.compile(r"\*/\}"), re.compile(r"/?>")
+_MODULE_ENDS = re.compile(r"^(?:[\]})][^\n]*|\s*|[^\n]*;\s*)$")
+
+
+def without_jsx(lines: Sequence[str]) -> list[str]:
+    """As many lines as came in. Fenced code is left as it is."""
+    prose = prose_lines("\n".join(lines))
+    done: list[str] = []
+    ends: re.Pattern[str] | None = None  # of what began on an earlier line
+    for raw, outside in zip(lines, prose, strict=True):
+        if ends is not None:
+            end = ends.search(raw)
+            done.append(raw[end.end() :] if end else "")
+            ends = None if end else ends
+        elif not outside:
+            done.append(raw)
+        elif _MODULE.match(raw):
+            ends = None if _WHOLE.search(raw) else _MODULE_ENDS
+            done.append("")
+        else:
+            text = _TAG.sub(lambda tag: tag[0] if _TITLED.search(tag[0]) else "", _COMMENT.sub("", raw))
+            opened = _OPEN.search(text)
+            if opened:
+                ends = _COMMENT_ENDS if opened[0].startswith("{") else _TAG_ENDS
+                text = text[: opened.start()]
+            done.append(text)
+    return done
