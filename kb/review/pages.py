@@ -1,0 +1,112 @@
+"""The articles of a folder as the rules of `kb check` see them, and what a rule says of one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from kb.articles import is_draft
+from kb.articles.assumed import Assumed
+from kb.articles.folder import Skipped, list_articles, read_article
+from kb.errors import ArticleError
+from kb.index.twins import Unlike, join_twins
+from kb.records import Article, IssueRecord, Lang
+from kb.scraped import parse
+
+__all__ = ["Found", "Page", "Pages", "Unread", "at"]
+
+Level = Literal["error", "warning"]
+
+
+class Found(NamedTuple):
+    """What a rule found."""
+
+    path: str
+    line: int | None
+    level: Level
+    message: str
+
+
+def at(record: IssueRecord, level: Level, message: str) -> Found:
+    return Found(record.source.path, record.source.first_line, level, message)
+
+
+class Page(NamedTuple):
+    article: Article
+    text: str
+
+    @property
+    def path(self) -> str:
+        return self.article.path
+
+
+class Unread(NamedTuple):
+    """An article that cannot be read."""
+
+    error: ArticleError
+    path: str
+    draft: bool
+
+
+@dataclass
+class Pages:
+    """All articles of a folder, with the ids that their issues have in an index."""
+
+    pages: list[Page]
+    """by path, drafts last: of two that clash, the draft gets the problem"""
+    unread: list[Unread]
+    skipped: list[Skipped]
+    unlike: list[Unlike]
+    """pairs of articles that do not tell the same issues"""
+
+    @classmethod
+    def read(cls, folder: Path, assumed: Assumed | None = None) -> Pages:
+        """Raises ArticleError when `folder` is no folder."""
+        assumed = assumed or Assumed()
+        paths, skipped = list_articles(folder)
+        pages: list[Page] = []
+        unread: list[Unread] = []
+        for path in paths:
+            data = b""
+            try:
+                data = read_article(folder, path)
+                text = data.decode("utf-8-sig", "replace")
+                pages.append(Page(parse(data, path=path, **assumed.of(path)), text))
+            except ArticleError as error:
+                unread.append(Unread(error, path, is_draft(data)))
+        pages.sort(key=lambda page: page.article.draft)
+        pages, unlike = _as_in_an_index(pages)
+        return cls(pages, unread, skipped, unlike)
+
+    @cached_property
+    def records(self) -> list[IssueRecord]:
+        return [record for page in self.pages for record in page.article.records]
+
+    @cached_property
+    def by_path(self) -> Mapping[str, Article]:
+        return {page.path: page.article for page in self.pages}
+
+    @cached_property
+    def twins(self) -> Mapping[str, Mapping[Lang, Article]]:
+        """slug -> its articles by language; of several in one language the first"""
+        twins: dict[str, dict[Lang, Article]] = defaultdict(dict)
+        for page in self.pages:
+            twins[page.article.slug].setdefault(page.article.lang, page.article)
+        return twins
+
+
+def _as_in_an_index(pages: list[Page]) -> tuple[list[Page], list[Unlike]]:
+    served: dict[tuple[str, Lang], Article] = {}
+    for page in pages:
+        if not page.article.draft:
+            served.setdefault((page.article.slug.casefold(), page.article.lang), page.article)
+    joined, unlike = join_twins({article.path: article.records for article in served.values()})
+    numbered = [
+        page._replace(article=replace(page.article, records=tuple(joined.get(page.path, page.article.records))))
+        for page in pages
+    ]
+    return numbered, unlike
