@@ -16,6 +16,9 @@ from kb.errors import ArticleError
 
 __all__ = ["Skipped", "list_articles", "read_article", "read_articles"]
 
+_OTHER_TEXTS = (".txt", ".text", ".rst", ".adoc", ".org", ".html", ".htm", ".ipynb", ".docx", ".pdf")
+"""what somebody may take for an article; other files are not worth a word"""
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -52,6 +55,8 @@ def list_articles(folder: Path) -> tuple[list[str], list[Skipped]]:
                         found.append(path)
                     else:
                         skipped.append(Skipped(path, "not a regular file"))
+                elif entry.name.lower().endswith(_OTHER_TEXTS):
+                    skipped.append(Skipped(path, "not Markdown"))
 
     try:
         walk(folder, "")

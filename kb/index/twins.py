@@ -29,7 +29,8 @@ from kb.records import IssueRecord, Lang
 __all__ = ["Unlike", "counterparts", "join_twins", "numbered_by_place"]
 
 _SAME = 0.42  # of 0 to 1. The least alike of our own pairs has 0.62, two issues of one project seldom have 0.4
-_SAME_IN_PLACE = 0.3  # where both articles have as many issues, and these the same place
+_SAME_IN_PLACE = 0.3  # where both articles have as many issues, and these the same place,
+_SHARE = 0.5  # and they have so much of the likeness of those joined before: in a near translation all are very alike
 _PLAIN_SAME, _PLAIN_OTHER = 0.8, 0.65  # shared words from which, and to which, there is no need to encode anything
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+|\d{2,}")
 _MOST = 1000  # characters of a text that are compared
@@ -101,11 +102,15 @@ def counterparts(en: Sequence[IssueRecord], zh: Sequence[IssueRecord]) -> list[i
     titles, texts = _cosines(en, zh, title_only=True), _cosines(en, zh)
     likeness = ((titles + ((texts - 0.6) / 0.4).clip(0, 1) + shared) / 3).round(5)
     found: list[int | None] = [None] * len(zh)
+    joined: list[float] = []
     for at in np.argsort(-likeness, axis=None, kind="stable").tolist():
         one, other = divmod(at, len(zh))
-        enough = _SAME_IN_PLACE if one == other and len(en) == len(zh) else _SAME
+        enough = _SAME
+        if one == other and len(en) == len(zh):
+            enough = min(_SAME, max(_SAME_IN_PLACE, _SHARE * sum(joined) / max(1, len(joined))))
         if likeness[one, other] >= enough and found[other] is None and one not in found:
             found[other] = one
+            joined.append(float(likeness[one, other]))
     return found
 
 
