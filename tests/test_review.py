@@ -213,7 +213,7 @@ def test_between_the_tellings(base: Path) -> None:
     )
     (base / "zh/empty.md").rename(base / "zh/third.md")
     found = {(f.path, f.level, f.message) for f in review(base)}
-    message = "1 issues here, 2 in en/other.md: 1 are the same; only there other#2 (Second)"
+    message = "1 issues here, 2 in en/other.md: 1 are the same; only there #2 (Second)"
     assert ("zh/other.md", "error", message) in found
     assert ("en/empty.md", "warning", "empty has no translation in zh") in found
     assert ("zh/third.md", "warning", "third has no translation in en") in found

@@ -26,7 +26,6 @@ def review(
     """
     choice = choice or Choice()
     pages = Pages.read(folder, assumed)
-    foreign = {page.path for page in pages.pages if not page.article.own_form}
     drafts = {page.path for page in pages.pages if page.article.draft}
     problems: list[Problem] = []
     for rule in RULES.values():
@@ -34,7 +33,7 @@ def review(
             continue
         find = partial(stale, today=today) if rule.find is stale else rule.find
         for path, line, level, message in find(pages):
-            if choice.counts(rule, own_form=path not in foreign):
+            if choice.counts(rule, house=path in pages.house):
                 problems.append(Problem(path, line, level, message, rule.name))
     problems = [replace(one, level="warning") if one.path in drafts else one for one in problems]
     return sorted(problems, key=lambda one: (one.path, one.line or 0))

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from kb.articles import is_draft
+from kb.articles import is_draft, peek
 from kb.articles.assumed import Assumed
 from kb.articles.folder import Skipped, list_articles, read_article
 from kb.errors import ArticleError
-from kb.index.twins import Unlike, join_twins
+from kb.index.twins import join_twins
 from kb.records import Article, IssueRecord, Lang
 from kb.scraped import parse
 
@@ -35,9 +35,22 @@ def at(record: IssueRecord, level: Level, message: str) -> Found:
     return Found(record.source.path, record.source.first_line, level, message)
 
 
+_OUR_KEYS = ("project", "versions", "sources", "updated")
+
+
 class Page(NamedTuple):
     article: Article
     text: str
+    house: bool
+    """written for kb: the rules of the house count"""
+
+    @classmethod
+    def of(cls, article: Article, text: str) -> Page:
+        """Many a page has headings Symptom, Cause and Fix. One that was written for kb also has a section that only our
+        form has, or our front matter."""
+        ours = any(r.summary or r.aliases or r.triage or r.only_when or r.confusable for r in article.records)
+        house = article.own_form and (ours or bool(peek(text.encode("utf-8", "replace")).first(*_OUR_KEYS)))
+        return cls(article, text, house)
 
     @property
     def path(self) -> str:
@@ -60,8 +73,6 @@ class Pages:
     """by path, drafts last: of two that clash, the draft gets the problem"""
     unread: list[Unread]
     skipped: list[Skipped]
-    unlike: list[Unlike]
-    """pairs of articles that do not tell the same issues"""
 
     @classmethod
     def read(cls, folder: Path, assumed: Assumed | None = None) -> Pages:
@@ -75,20 +86,20 @@ class Pages:
             try:
                 data = read_article(folder, path)
                 text = data.decode("utf-8-sig", "replace")
-                pages.append(Page(parse(data, path=path, **assumed.of(path)), text))
+                pages.append(Page.of(parse(data, path=path, **assumed.of(path)), text))
             except ArticleError as error:
                 unread.append(Unread(error, path, is_draft(data)))
         pages.sort(key=lambda page: page.article.draft)
-        pages, unlike = _as_in_an_index(pages)
-        return cls(pages, unread, skipped, unlike)
+        return cls(_as_in_an_index(pages), unread, skipped)
 
     @cached_property
     def records(self) -> list[IssueRecord]:
         return [record for page in self.pages for record in page.article.records]
 
     @cached_property
-    def by_path(self) -> Mapping[str, Article]:
-        return {page.path: page.article for page in self.pages}
+    def house(self) -> frozenset[str]:
+        """The paths of the articles that were written for kb."""
+        return frozenset(page.path for page in self.pages if page.house)
 
     @cached_property
     def twins(self) -> Mapping[str, Mapping[Lang, Article]]:
@@ -99,14 +110,13 @@ class Pages:
         return twins
 
 
-def _as_in_an_index(pages: list[Page]) -> tuple[list[Page], list[Unlike]]:
+def _as_in_an_index(pages: list[Page]) -> list[Page]:
     served: dict[tuple[str, Lang], Article] = {}
     for page in pages:
         if not page.article.draft:
             served.setdefault((page.article.slug.casefold(), page.article.lang), page.article)
-    joined, unlike = join_twins({article.path: article.records for article in served.values()})
-    numbered = [
+    joined, _ = join_twins({article.path: article.records for article in served.values()})
+    return [
         page._replace(article=replace(page.article, records=tuple(joined.get(page.path, page.article.records))))
         for page in pages
     ]
-    return numbered, unlike

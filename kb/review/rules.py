@@ -1,6 +1,6 @@
 """The rules of `kb check`: each with its name, what it looks for in both languages, and where it counts.
 
-A rule of the house is about our own form and counts in articles that are written in it; the others count in all.
+A rule of the house is about our own form and counts in articles that were written for kb; the others count in all.
 """
 
 from __future__ import annotations
@@ -157,10 +157,11 @@ class Choice:
     only: frozenset[str] = frozenset()
     """when there are any: these and no others, in every article"""
 
-    def counts(self, rule: Rule, *, own_form: bool = True) -> bool:
+    def counts(self, rule: Rule, *, house: bool = True) -> bool:
+        """`house`: in an article that was written for kb."""
         if self.only:
             return rule.name in self.only
-        return rule.name not in self.off and (own_form or not rule.house or rule.name in self.on)
+        return rule.name not in self.off and (house or not rule.house or rule.name in self.on)
 
 
 def choose(*, off: Iterable[str] = (), on: Iterable[str] = (), only: Iterable[str] = ()) -> Choice:
