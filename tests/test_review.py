@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from kb.articles.scaffold import PLACEHOLDER, scaffold
-from kb.errors import ArticleError, IndexWriteFailed
+from kb.errors import ArticleError, IndexWriteFailed, QueryError
+from kb.records import Problem
 from kb.review.lint import review
+from kb.review.rules import RULES, choose
 from kb.review.tally import tally
 from kb.scraped import parse
 
@@ -361,3 +364,119 @@ def test_conditions_are_read_and_compared(base: Path, en: str, zh: str, found: s
     problems = review(base)
     assert any(found in problem.message for problem in problems) if found else not problems
     assert all(problem.level == "error" for problem in problems)
+
+
+# rules: by name, off and on, where they count
+
+FOREIGN = "# Volumes\n\n## It cannot be mounted\n\nmount: wrong fs type. See [more](gone.md).\n\nInstall nfs-common.\n"
+
+
+def rules_of(found: list[Problem]) -> set[str]:
+    return {one.rule for one in found}
+
+
+def test_every_problem_has_a_rule_of_the_table(base: Path) -> None:
+    (base / "en" / "gbk.md").write_bytes("# 标题".encode("gbk"))
+    (base / "en" / "page.md").write_text(FOREIGN, "utf-8")
+    edit(base, "(other.md)", "(another.md)")
+    edit(base, "updated: 2026-01-31", "updated: soon")
+    found = review(base, choose(on=RULES))
+    assert {"dead-link", "front-matter", "unreadable", "no-source", "no-translation"} <= rules_of(found) <= RULES.keys()
+    for name, rule in RULES.items():
+        assert re.fullmatch(r"[a-z]+(?:-[a-z]+)*", name)
+        assert rule.name == name
+        assert rule.en != rule.zh
+
+
+@pytest.mark.parametrize(
+    ("off", "on", "only", "own", "foreign"),
+    [
+        ("", "", "", {"dead-link", "no-fix"}, set()),
+        ("dead-link", "", "", {"no-fix"}, set()),
+        ("dead-link no-fix", "", "", set(), set()),
+        ("", "dead-link", "", {"dead-link", "no-fix"}, {"dead-link"}),
+        ("", "", "dead-link", {"dead-link"}, {"dead-link"}),
+        ("dead-link", "dead-link", "", {"no-fix"}, set()),
+        ("", "", "hollow", set(), set()),
+    ],
+)
+def test_rules_are_switched_off_and_on(
+    off: str, on: str, only: str, own: set[str], foreign: set[str], base: Path
+) -> None:
+    edit(base, "(other.md)", "(another.md)")
+    edit(base, "### Fix\n\n1. Gather the weights before saving.\n", "")
+    (base / "page.md").write_text(FOREIGN, "utf-8")
+    found = review(base, choose(off=off.split(), on=on.split(), only=only.split()))
+    assert rules_of([one for one in found if one.path == "en/empty.md"]) == own
+    assert rules_of([one for one in found if one.path == "page.md"]) == foreign
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(QueryError, match="no rule 'ded-link'") as caught:
+        choose(off=["ded-link"])
+    assert "dead-link is meant?" in (caught.value.hint or "")
+
+
+def test_what_costs_the_reader_answers_is_found_in_any_page(base: Path) -> None:
+    pages = {
+        "en/nothing.md": "# About\n\nThis is our handbook.\n",
+        "en/one.md": FOREIGN,
+        "en/two.md": FOREIGN.replace("Install nfs-common.", "Install the client of NFS 4.1 and start rpcbind."),
+        "en/three.md": "# Disks\n\n## Error: disk pressure on the node\n",
+        "en/odd.txt": "x",
+    }
+    for path, text in pages.items():
+        (base / path).write_text(text, "utf-8")
+    found = review(base)
+    assert {(one.path, one.rule) for one in found if one.path not in ("en/empty.md", "en/other.md")} >= {
+        ("en/nothing.md", "no-issue"),
+        ("en/two.md", "same-title"),
+        ("en/odd.txt", "left-out"),
+    }
+    house = {name for name, rule in RULES.items() if rule.house}
+    assert not rules_of([one for one in found if one.path in pages]) & house
+
+
+def test_headings_alone_are_not_our_form(base: Path) -> None:
+    """Many a page says Symptom, Cause and Fix; ours have front matter or sections that nobody else has."""
+    page = EN.replace(FRONT, "").replace("(other.md)", "(another.md)")
+    (base / "en" / "theirs.md").write_text(page.partition("### Not to be")[0].replace("weights", "layers"), "utf-8")
+    (base / "en" / "ours.md").write_text(page, "utf-8")
+    found = review(base, choose(off=["duplicate", "same-title"]))
+    assert rules_of([one for one in found if one.path == "en/theirs.md"]) == {"no-project"}
+    assert {"no-source", "dead-link"} <= rules_of([one for one in found if one.path == "en/ours.md"])
+
+
+# what the step says, front matter -> is it stale on 2026-06-01?
+STALE = {
+    "a flag": ("Pass `--shm-size=16g`.", "updated: 2025-01-31", "--shm-size"),
+    "a path": ("Look into `/etc/nccl.conf`.", "updated: 2025-01-31", "/etc/nccl.conf"),
+    "a variable": ("Set it:\n\n   ```bash\n   export NCCL_DEBUG=INFO\n   ```", "updated: 2025-01-31", "NCCL_DEBUG"),
+    "fresh": ("Pass `--shm-size=16g`.", "updated: 2026-01-31", ""),
+    "just a year": ("Pass `--shm-size=16g`.", "updated: 2025-06-01", ""),
+    "versions were checked": ("Pass `--x-y`.", "updated: 2024-01-31\nversions: [torch 2.9 checked 2026-02]", ""),
+    "checked long ago": ("Pass `--x-y`.", "updated: 2024-01-31\nversions: [torch 2.1 checked 2024-05]", "--x-y"),
+    "words only": ("Gather -- before saving -- all and/or some.", "updated: 2025-01-31", ""),
+    "an address": ("See `https://example.org/a/b`.", "updated: 2025-01-31", ""),
+    "no date": ("Pass `--shm-size=16g`.", "tags: [b]", ""),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_what_nobody_has_checked_for_a_year(name: str, base: Path) -> None:
+    step, front, found = STALE[name]
+    edit(base, "1. Gather the weights before saving.", f"1. {step}")
+    edit(base, "versions: [deepspeed 0.16]\n", "")
+    edit(base, "updated: 2026-01-31", front)
+    told = [one for one in review(base, choose(only=["stale"]), today=date(2026, 6, 1)) if one.path == "en/empty.md"]
+    assert [f"`{found}`, last checked" in one.message for one in told] == ([True] if found else [])
+    assert RULES["stale"].dated
+
+
+def test_the_docs_list_the_rules_as_they_are() -> None:
+    for lang, name in (("en", "own-base.md"), ("zh", "own-base.zh.md")):
+        text = (Path(__file__).parents[1] / "docs" / name).read_text("utf-8")
+        rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| ([^|]*) \|$", text, re.MULTILINE)
+        assert [(rule, words, bool(mark.strip())) for rule, words, mark in rows] == [
+            (rule.name, rule.words(lang), rule.house) for rule in RULES.values()
+        ]

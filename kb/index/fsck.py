@@ -62,7 +62,8 @@ def _lag(store: FaissStore, articles: Path, note: Callable[[Literal["error", "wa
     for path in sorted(indexed.keys() | present.keys()):
         if path not in present:
             note("warning", "is indexed, but no longer there; `kb build` removes it", path)
-        elif path not in indexed and not is_readme(path):  # one without an issue stays outside
-            note("warning", "is not indexed yet; `kb build` adds it", path)
+        elif path not in indexed:
+            if not is_readme(path):  # one without an issue stays outside
+                note("warning", "is not indexed yet; `kb build` adds it", path)
         elif indexed[path] != present[path]:
             note("warning", "was changed after it was indexed; `kb build` renews it", path)
