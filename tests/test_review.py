@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
 from kb.articles.scaffold import PLACEHOLDER, scaffold
+from kb.cli import cli
+from kb.config import Settings
 from kb.errors import ArticleError, IndexWriteFailed, QueryError
 from kb.records import Problem
 from kb.review.lint import review
@@ -480,3 +484,63 @@ def test_the_docs_list_the_rules_as_they_are() -> None:
         assert [(rule, words, bool(mark.strip())) for rule, words, mark in rows] == [
             (rule.name, rule.words(lang), rule.house) for rule in RULES.values()
         ]
+
+
+# the command
+
+
+def check(base: Path, *options: str) -> Result:
+    return CliRunner().invoke(cli, ["check", "--articles", str(base), *options])
+
+
+def test_the_command_groups_by_rule_and_shortens(base: Path) -> None:
+    edit(base, "(other.md)", "(other.md)" + "".join(f" [x](gone{n}.md)\n" for n in range(14)))
+    edit(base, "sources:\n  - https://github.com/deepspeedai/DeepSpeed/issues/1\n", "")
+    ran = check(base)
+    assert ran.exit_code == 65
+    lines = ran.stdout.splitlines()
+    assert "dead-link (14): a link to an article that is not there" in lines
+    assert "... and 4 more: kb check --only dead-link --all" in lines
+    assert len([line for line in lines if line.startswith("en/empty.md:") and "leads nowhere" in line]) == 10
+    assert lines[-2:] == ["     1  no-source", "    14  dead-link"]
+    assert ran.stderr.endswith("14 errors, 1 warning\n")
+    whole = check(base, "--all")
+    assert whole.stdout.count("leads nowhere") == 14
+    assert "more:" not in whole.stdout
+    listed = json.loads(check(base, "--json", "--only", "no-source, dead-link").stdout)
+    assert [one["rule"] for one in listed] == ["no-source"] + ["dead-link"] * 14
+    assert check(base, "--off", "dead-link").exit_code == 0
+    assert check(base, "--off", "dead-link", "--strict").exit_code == 65
+    assert check(base, "--off", "dead-link,no-source", "--strict").exit_code == 0
+    assert isinstance(check(base, "--off", "dead").exception, QueryError)
+
+
+def test_time_alone_fails_no_strict_check(base: Path) -> None:
+    edit(base, "1. Gather the weights before saving.", "1. Pass `--gather=1`.")
+    edit(base, "updated: 2026-01-31", "updated: 2020-01-31")
+    ran = check(base, "--strict")
+    assert "stale (1)" in ran.stdout
+    assert ran.exit_code == 0
+
+
+def test_the_rules_are_listed_in_the_language_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "KB_LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for variable, value, lang in (("LANG", "zh_CN.UTF-8", "zh"), ("LANG", "C.UTF-8", "en"), ("KB_LANG", "zh", "zh")):
+        monkeypatch.setenv(variable, value)
+        told = CliRunner().invoke(cli, ["check", "--rules"]).stdout
+        assert all(f"  {rule.name:16} {rule.words(lang)}" in told.splitlines() for rule in RULES.values())
+    listed = json.loads(CliRunner().invoke(cli, ["check", "--rules", "--json"]).stdout)
+    assert [one["rule"] for one in listed] == list(RULES)
+
+
+def test_the_users_settings_count(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(base, "(other.md)", "(another.md)")
+    (base / "en" / "page.md").write_text(FOREIGN, "utf-8")
+    asked = Settings(check_off=frozenset({"dead-link"}), check_on=frozenset({"no-source"}))
+    monkeypatch.setattr("kb.config.settings", lambda: asked)
+    listed = json.loads(check(base, "--json").stdout)
+    assert "dead-link" not in {one["rule"] for one in listed}
+    assert ("en/page.md", "no-source") in {(one["path"], one["rule"]) for one in listed}
+    again = json.loads(check(base, "--json", "--on", "dead-link").stdout)
+    assert {one["path"] for one in again if one["rule"] == "dead-link"} == {"en/empty.md", "en/page.md"}
