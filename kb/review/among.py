@@ -20,10 +20,14 @@ _ALIKE = 0.5  # Jaccard similarity of the shingles from which two issues are pro
 
 
 def same_id(pages: Pages) -> Iterator[Found]:
+    """Once for each file: the rest of it clashes, too."""
     path_of: dict[str, str] = {}
+    told: set[str] = set()
     for record in pages.records:
-        first = path_of.setdefault(record.id.casefold(), record.source.path)
-        if first != record.source.path:
+        path = record.source.path
+        first = path_of.setdefault(record.id.casefold(), path)
+        if first != path and path not in told:
+            told.add(path)
             yield at(record, "error", f"{record.id} is in {first} already")
 
 
