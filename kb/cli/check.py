@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -13,10 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from kb.cli.common import counted, echo, forbid_network, index_option, json_option, plain, print_json, warn_on_stderr
+from kb.cli.words import language, say
 from kb.errors import ArticleError, IndexMissing
 
 if TYPE_CHECKING:
-    from kb.records import Lang, Problem
+    from kb.records import Problem
     from kb.review.rules import Choice
 
 __all__ = ["check"]
@@ -96,11 +96,12 @@ def check(
             [{name: getattr(one, name) for name in ("path", "line", "level", "rule", "message")} for one in problems]
         )
     else:
-        _print_problems(problems, _reader_lang(), most=None if everything else _MOST)
+        _print_problems(problems, most=None if everything else _MOST)
     if drafts := sum(one.rule == "draft" for one in problems):
-        echo(f"{counted(drafts, 'draft')} waiting for review", err=True)
+        echo(say("{drafts} waiting for review", drafts=counted(drafts, "draft")), err=True)
     errors = sum(one.level == "error" for one in problems)
-    echo(f"{counted(errors, 'error')}, {counted(len(problems) - errors, 'warning')}", err=True)
+    warnings = counted(len(problems) - errors, "warning")
+    echo(say("{errors}, {warnings}", errors=counted(errors, "error"), warnings=warnings), err=True)
     failing = errors or (strict and any(not RULES[one.rule].dated for one in problems))
     sys.exit(ArticleError.exit_code if failing else 0)
 
@@ -117,34 +118,24 @@ def _choice(off: Sequence[str], on: Sequence[str], only: Sequence[str]) -> Choic
     return choose(off=names(off) | (known.check_off - names(on)), on=names(on) | known.check_on, only=names(only))
 
 
-def _print_problems(problems: Sequence[Problem], lang: Lang, *, most: int | None) -> None:
+def _print_problems(problems: Sequence[Problem], *, most: int | None) -> None:
     """By rule, then by file; at the end how many each rule has."""
     from kb.review.rules import RULES
 
     counts = Counter(one.rule for one in problems)
     found = [rule for rule in RULES.values() if counts[rule.name]]
     for rule in found:
-        echo(f"{rule.name} ({counts[rule.name]}): {rule.words(lang)}")
+        echo(f"{rule.name} ({counts[rule.name]}): {rule.words(language() or 'en')}")
         of_rule = [one for one in problems if one.rule == rule.name]
         for one in of_rule[:most]:
             where = plain(one.path) + (f":{one.line}" if one.line else "")
             echo(f"{where}: {one.level}: {plain(one.message)}")
         if more := len(of_rule[most:]) if most is not None else 0:
-            echo(_MORE[lang].format(more=more, rule=rule.name))
+            echo(say("... and {more} more: kb check --only {rule} --all", more=more, rule=rule.name))
         echo()
     if len(found) > 1:
         for rule in found:
             echo(f"{counts[rule.name]:6}  {rule.name}")
-
-
-_MORE: dict[Lang, str] = {
-    "en": "... and {more} more: kb check --only {rule} --all",
-    "zh": "……另有 {more} 处：kb check --only {rule} --all",
-}
-_WHERE: dict[Lang, tuple[str, str]] = {
-    "en": ("In every article:", "In articles in kb's own form (--on RULE: in every article):"),
-    "zh": ("所有文章：", "只查 kb 规范格式的文章（--on RULE：所有文章都查）："),
-}
 
 
 def _print_rules(as_json: bool) -> None:
@@ -153,20 +144,15 @@ def _print_rules(as_json: bool) -> None:
     if as_json:
         print_json([{"rule": r.name, "own_form_only": r.house, "en": r.en, "zh": r.zh} for r in RULES.values()])
         return
-    lang = _reader_lang()
-    for house, heading in zip((False, True), _WHERE[lang], strict=True):
+    headings = (
+        say("In every article:"),
+        say("In articles in kb's own form (--on RULE: in every article):"),
+    )
+    for house, heading in zip((False, True), headings, strict=True):
         echo(heading)
         for rule in RULES.values():
             if rule.house == house:
-                echo(f"  {rule.name:16} {rule.words(lang)}")
-
-
-def _reader_lang() -> Lang:
-    from kb.config import settings
-
-    stated = os.environ.get("KB_LANG") or settings().lang or ""
-    locale = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
-    return "zh" if (stated or locale).lower().startswith("zh") else "en"
+                echo(f"  {rule.name:16} {rule.words(language() or 'en')}")
 
 
 def _print_stats(folder: Path | None, as_json: bool) -> None:

@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 
 from kb.articles import peek
 from kb.articles.scaffold import PLACEHOLDER
-from kb.text.steps import steps
 from kb.review.pages import Found, Page, Pages, at
 from kb.text.fences import prose_lines
+from kb.text.steps import steps
 
 __all__ = ["IS_DRAFT", "dead_issue", "dead_link", "draft", "left_out", "stale", "to_write", "unfinished", "unreadable"]
 

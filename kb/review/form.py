@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from kb.articles.source import is_readme
-from kb.text.steps import BASES, steps
 from kb.logs import conditions
 from kb.logs.quantities import quantities
 from kb.records import IssueRecord, Lang
 from kb.review.pages import Found, Pages, at
 from kb.text import HAN_CHAR
 from kb.text.fences import prose_lines
+from kb.text.steps import BASES, steps
 
 __all__ = [
     "bad_source",

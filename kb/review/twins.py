@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kb.articles.source import slug_of
-from kb.text.steps import steps
 from kb.errors import ArticleError
 from kb.records import Article, IssueRecord
 from kb.review.pages import Found, Pages, at
+from kb.text.steps import steps
 
 __all__ = ["no_translation", "twins_differ", "twins_errors", "twins_fields"]
 
