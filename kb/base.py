@@ -111,12 +111,22 @@ class KnowledgeBase:
         *,
         encoder: Encoder | str | None = None,
         keep_going: bool = False,
+        projects: Mapping[str, str] | None = None,
+        lang: Lang | None = None,
         progress: Progress | None = None,
     ) -> BuildReport:
         """Makes or renews the index of a folder of articles; see `kb.index.build.build`."""
         from kb.index.build import build
 
-        return build(Path(articles), Path(index), encoder=encoder, keep_going=keep_going, progress=progress)
+        return build(
+            Path(articles),
+            Path(index),
+            encoder=encoder,
+            keep_going=keep_going,
+            projects=projects,
+            lang=lang,
+            progress=progress,
+        )
 
     def __enter__(self) -> KnowledgeBase:
         return self

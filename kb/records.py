@@ -140,6 +140,8 @@ class Article:
     remarks: tuple[Remark, ...]
     draft: bool
     """its front matter says `status: draft`: not served before it has been reviewed"""
+    own_form: bool = True
+    """in this project's own form; False: a page as it was found"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,3 +352,5 @@ class Problem:
     line: int | None
     level: Literal["error", "warning"]
     message: str
+    rule: str
+    """the name of what `kb check` looked for (`kb check --rules`), as `dead-link`"""

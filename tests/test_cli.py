@@ -256,15 +256,17 @@ def test_build_then_search_here_and_below(kb_: Kb, site: Path, monkeypatch: pyte
 def test_build_says_what_is_bad_and_can_go_on(kb_: Kb, site: Path) -> None:
     (site / "articles" / "en" / "gbk.md").write_bytes("# 标题\n\n正文说明".encode("gbk"))
     (site / "articles" / "en" / "nul.md").write_bytes(b"# T\x00\n")
-    stopped = kb_("build")
+    stopped = kb_("build", "--no-keep-going")
     assert stopped.code == 65
     assert "gbk.md" in stopped.err
     assert "nul.md" in stopped.err
     assert not (site / "index" / "manifest.json").exists()
-    went_on = kb_("build", "--keep-going")
-    assert went_on.code == 0
-    assert "gbk.md" in went_on.err
-    assert "4 records" in went_on.out
+    for options, code in ((["--keep-going"], 0), ([], 65)):
+        went_on = kb_("build", *options)
+        assert went_on.code == code
+        assert "gbk.md" in went_on.err
+        assert "2 articles left out" in went_on.err
+        assert "4 records" in went_on.out
 
 
 def test_show(kb_: Kb, index: Path) -> None:
@@ -357,7 +359,8 @@ def test_check_of_bad_articles_and_a_damaged_index(kb_: Kb, site: Path) -> None:
     assert re.search(rf"{re.escape(damaged.name)}: error: damaged", ran.out)
     found = json.loads(kb_("check", "--json").out)
     assert {finding["level"] for finding in found} == {"error", "warning"}
-    assert len(found) == len(ran.out.splitlines())
+    assert len(found) == len(re.findall(r": (?:error|warning): ", ran.out))
+    assert {finding["rule"] for finding in found} == {"unreadable", "index", "no-translation"}
 
 
 def test_check_says_where_the_index_lags_behind(kb_: Kb, site: Path) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import date
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
 from kb.articles.scaffold import PLACEHOLDER, scaffold
-from kb.errors import ArticleError, IndexWriteFailed
-from kb.review.lint import review, tally
+from kb.cli import cli
+from kb.config import Settings
+from kb.errors import ArticleError, IndexWriteFailed, QueryError
+from kb.records import Problem
+from kb.review.lint import review
+from kb.review.rules import RULES, choose
+from kb.review.tally import tally
 from kb.scraped import parse
 
 ERROR = "RuntimeError: size mismatch for lm_head.weight: copying a param with shape torch.Size([0])"
@@ -199,10 +207,10 @@ def test_front_matter_that_is_never_closed(base: Path) -> None:
 
 def test_no_error_line_and_no_description(base: Path) -> None:
     edit(base, f"```\n{ERROR}\n```", "```bash\nls -l model.bin\n```")
+    assert [finding.message for finding in review(base)] == ["empty#1/en has no error line, empty#1/zh has"]
     edit(base, "Saving works, loading what was saved does not: every tensor in the file has no elements.", "")
     messages = [finding.message for finding in review(base)]
     assert "empty#1/en has neither an error line nor a description" in messages
-    assert "empty#1/en has no error line, empty#1/zh has" in messages
 
 
 def test_between_the_tellings(base: Path) -> None:
@@ -212,7 +220,8 @@ def test_between_the_tellings(base: Path) -> None:
     )
     (base / "zh/empty.md").rename(base / "zh/third.md")
     found = {(f.path, f.level, f.message) for f in review(base)}
-    assert ("zh/other.md", "error", "1 issues here, 2 in en/other.md") in found
+    message = "1 issues here, 2 in en/other.md: 1 are the same; only there #2 (Second)"
+    assert ("zh/other.md", "error", message) in found
     assert ("en/empty.md", "warning", "empty has no translation in zh") in found
     assert ("zh/third.md", "warning", "third has no translation in en") in found
 
@@ -244,9 +253,8 @@ def test_an_issue_told_twice(base: Path) -> None:
     (base / "en" / "copy.md").write_text(EN.replace("partitioned", "split over the ranks"), "utf-8")
     messages = [f.message for f in review(base) if f.path == "en/empty.md"]
     assert any("the same as copy#1/en" in message for message in messages)
-    (base / "en" / "deep").mkdir()
-    (base / "en" / "deep" / "Empty.md").write_text(EN, "utf-8")
-    assert any(f.message == "empty#1/en is in en/deep/Empty.md already" for f in review(base))
+    (base / "en" / "Empty.markdown").write_text(EN, "utf-8")
+    assert any(f.message == "empty#1/en is in en/Empty.markdown already" for f in review(base))
 
 
 @pytest.mark.parametrize("copies", [2, 30, 31, 100])
@@ -262,7 +270,8 @@ def test_unreadable_articles_are_findings(base: Path) -> None:
     edit(base, "(other.md)", "(gbk.md)")
     (base / "zh" / "gbk.md").write_text(ZH, "utf-8")
     found = [f for f in review(base) if "gbk" in f.path or "gbk" in f.message]
-    assert [(f.path, f.level) for f in found if "the same as" not in f.message] == [("en/gbk.md", "error")]
+    told = [(f.path, f.level) for f in found if f.rule not in ("duplicate", "same-title")]
+    assert told == [("en/gbk.md", "error")]
 
 
 def test_tally(base: Path) -> None:
@@ -359,3 +368,179 @@ def test_conditions_are_read_and_compared(base: Path, en: str, zh: str, found: s
     problems = review(base)
     assert any(found in problem.message for problem in problems) if found else not problems
     assert all(problem.level == "error" for problem in problems)
+
+
+# rules: by name, off and on, where they count
+
+FOREIGN = "# Volumes\n\n## It cannot be mounted\n\nmount: wrong fs type. See [more](gone.md).\n\nInstall nfs-common.\n"
+
+
+def rules_of(found: list[Problem]) -> set[str]:
+    return {one.rule for one in found}
+
+
+def test_every_problem_has_a_rule_of_the_table(base: Path) -> None:
+    (base / "en" / "gbk.md").write_bytes("# 标题".encode("gbk"))
+    (base / "en" / "page.md").write_text(FOREIGN, "utf-8")
+    edit(base, "(other.md)", "(another.md)")
+    edit(base, "updated: 2026-01-31", "updated: soon")
+    found = review(base, choose(on=RULES))
+    assert {"dead-link", "front-matter", "unreadable", "no-source", "no-translation"} <= rules_of(found) <= RULES.keys()
+    for name, rule in RULES.items():
+        assert re.fullmatch(r"[a-z]+(?:-[a-z]+)*", name)
+        assert rule.name == name
+        assert rule.en != rule.zh
+
+
+@pytest.mark.parametrize(
+    ("off", "on", "only", "own", "foreign"),
+    [
+        ("", "", "", {"dead-link", "no-fix"}, set()),
+        ("dead-link", "", "", {"no-fix"}, set()),
+        ("dead-link no-fix", "", "", set(), set()),
+        ("", "dead-link", "", {"dead-link", "no-fix"}, {"dead-link"}),
+        ("", "", "dead-link", {"dead-link"}, {"dead-link"}),
+        ("dead-link", "dead-link", "", {"no-fix"}, set()),
+        ("", "", "hollow", set(), set()),
+    ],
+)
+def test_rules_are_switched_off_and_on(
+    off: str, on: str, only: str, own: set[str], foreign: set[str], base: Path
+) -> None:
+    edit(base, "(other.md)", "(another.md)")
+    edit(base, "### Fix\n\n1. Gather the weights before saving.\n", "")
+    (base / "page.md").write_text(FOREIGN, "utf-8")
+    found = review(base, choose(off=off.split(), on=on.split(), only=only.split()))
+    assert rules_of([one for one in found if one.path == "en/empty.md"]) == own
+    assert rules_of([one for one in found if one.path == "page.md"]) == foreign
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(QueryError, match="no rule 'ded-link'") as caught:
+        choose(off=["ded-link"])
+    assert "dead-link is meant?" in (caught.value.hint or "")
+
+
+def test_what_costs_the_reader_answers_is_found_in_any_page(base: Path) -> None:
+    pages = {
+        "en/nothing.md": "# About\n\nThis is our handbook.\n",
+        "en/one.md": FOREIGN,
+        "en/two.md": FOREIGN.replace("Install nfs-common.", "Install the client of NFS 4.1 and start rpcbind."),
+        "en/three.md": "# Disks\n\n## Error: disk pressure on the node\n",
+        "en/odd.txt": "x",
+    }
+    for path, text in pages.items():
+        (base / path).write_text(text, "utf-8")
+    found = review(base)
+    assert {(one.path, one.rule) for one in found if one.path not in ("en/empty.md", "en/other.md")} >= {
+        ("en/nothing.md", "no-issue"),
+        ("en/two.md", "same-title"),
+        ("en/odd.txt", "left-out"),
+    }
+    house = {name for name, rule in RULES.items() if rule.house}
+    assert not rules_of([one for one in found if one.path in pages]) & house
+
+
+def test_headings_alone_are_not_our_form(base: Path) -> None:
+    """Many a page says Symptom, Cause and Fix; ours have front matter or sections that nobody else has."""
+    page = EN.replace(FRONT, "").replace("(other.md)", "(another.md)")
+    (base / "en" / "theirs.md").write_text(page.partition("### Not to be")[0].replace("weights", "layers"), "utf-8")
+    (base / "en" / "ours.md").write_text(page, "utf-8")
+    found = review(base, choose(off=["duplicate", "same-title"]))
+    assert rules_of([one for one in found if one.path == "en/theirs.md"]) == {"no-project"}
+    assert {"no-source", "dead-link"} <= rules_of([one for one in found if one.path == "en/ours.md"])
+
+
+# what the step says, front matter -> is it stale on 2026-06-01?
+STALE = {
+    "a flag": ("Pass `--shm-size=16g`.", "updated: 2025-01-31", "--shm-size"),
+    "a path": ("Look into `/etc/nccl.conf`.", "updated: 2025-01-31", "/etc/nccl.conf"),
+    "a variable": ("Set it:\n\n   ```bash\n   export NCCL_DEBUG=INFO\n   ```", "updated: 2025-01-31", "NCCL_DEBUG"),
+    "fresh": ("Pass `--shm-size=16g`.", "updated: 2026-01-31", ""),
+    "just a year": ("Pass `--shm-size=16g`.", "updated: 2025-06-01", ""),
+    "versions were checked": ("Pass `--x-y`.", "updated: 2024-01-31\nversions: [torch 2.9 checked 2026-02]", ""),
+    "checked long ago": ("Pass `--x-y`.", "updated: 2024-01-31\nversions: [torch 2.1 checked 2024-05]", "--x-y"),
+    "words only": ("Gather -- before saving -- all and/or some.", "updated: 2025-01-31", ""),
+    "an address": ("See `https://example.org/a/b`.", "updated: 2025-01-31", ""),
+    "no date": ("Pass `--shm-size=16g`.", "tags: [b]", ""),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_what_nobody_has_checked_for_a_year(name: str, base: Path) -> None:
+    step, front, found = STALE[name]
+    edit(base, "1. Gather the weights before saving.", f"1. {step}")
+    edit(base, "versions: [deepspeed 0.16]\n", "")
+    edit(base, "updated: 2026-01-31", front)
+    told = [one for one in review(base, choose(only=["stale"]), today=date(2026, 6, 1)) if one.path == "en/empty.md"]
+    assert [f"`{found}`, last checked" in one.message for one in told] == ([True] if found else [])
+    assert RULES["stale"].dated
+
+
+def test_the_docs_list_the_rules_as_they_are() -> None:
+    for lang, name in (("en", "own-base.md"), ("zh", "own-base.zh.md")):
+        text = (Path(__file__).parents[1] / "docs" / name).read_text("utf-8")
+        rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| ([^|]*) \|$", text, re.MULTILINE)
+        assert [(rule, words, bool(mark.strip())) for rule, words, mark in rows] == [
+            (rule.name, rule.words(lang), rule.house) for rule in RULES.values()
+        ]
+
+
+# the command
+
+
+def check(base: Path, *options: str) -> Result:
+    return CliRunner().invoke(cli, ["check", "--articles", str(base), *options])
+
+
+def test_the_command_groups_by_rule_and_shortens(base: Path) -> None:
+    edit(base, "(other.md)", "(other.md)" + "".join(f" [x](gone{n}.md)\n" for n in range(14)))
+    edit(base, "sources:\n  - https://github.com/deepspeedai/DeepSpeed/issues/1\n", "")
+    ran = check(base)
+    assert ran.exit_code == 65
+    lines = ran.stdout.splitlines()
+    assert "dead-link (14): a link to an article that is not there" in lines
+    assert "... and 4 more: kb check --only dead-link --all" in lines
+    assert len([line for line in lines if line.startswith("en/empty.md:") and "leads nowhere" in line]) == 10
+    assert lines[-2:] == ["     1  no-source", "    14  dead-link"]
+    assert ran.stderr.endswith("14 errors, 1 warning\n")
+    whole = check(base, "--all")
+    assert whole.stdout.count("leads nowhere") == 14
+    assert "more:" not in whole.stdout
+    listed = json.loads(check(base, "--json", "--only", "no-source, dead-link").stdout)
+    assert [one["rule"] for one in listed] == ["no-source"] + ["dead-link"] * 14
+    assert check(base, "--off", "dead-link").exit_code == 0
+    assert check(base, "--off", "dead-link", "--strict").exit_code == 65
+    assert check(base, "--off", "dead-link,no-source", "--strict").exit_code == 0
+    assert isinstance(check(base, "--off", "dead").exception, QueryError)
+
+
+def test_time_alone_fails_no_strict_check(base: Path) -> None:
+    edit(base, "1. Gather the weights before saving.", "1. Pass `--gather=1`.")
+    edit(base, "updated: 2026-01-31", "updated: 2020-01-31")
+    ran = check(base, "--strict")
+    assert "stale (1)" in ran.stdout
+    assert ran.exit_code == 0
+
+
+def test_the_rules_are_listed_in_the_language_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "KB_LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for variable, value, lang in (("LANG", "zh_CN.UTF-8", "zh"), ("LANG", "C.UTF-8", "en"), ("KB_LANG", "zh", "zh")):
+        monkeypatch.setenv(variable, value)
+        told = CliRunner().invoke(cli, ["check", "--rules"]).stdout
+        assert all(f"  {rule.name:16} {rule.words(lang)}" in told.splitlines() for rule in RULES.values())
+    listed = json.loads(CliRunner().invoke(cli, ["check", "--rules", "--json"]).stdout)
+    assert [one["rule"] for one in listed] == list(RULES)
+
+
+def test_the_users_settings_count(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(base, "(other.md)", "(another.md)")
+    (base / "en" / "page.md").write_text(FOREIGN, "utf-8")
+    asked = Settings(check_off=frozenset({"dead-link"}), check_on=frozenset({"no-source"}))
+    monkeypatch.setattr("kb.config.settings", lambda: asked)
+    listed = json.loads(check(base, "--json").stdout)
+    assert "dead-link" not in {one["rule"] for one in listed}
+    assert ("en/page.md", "no-source") in {(one["path"], one["rule"]) for one in listed}
+    again = json.loads(check(base, "--json", "--on", "dead-link").stdout)
+    assert {one["path"] for one in again if one["rule"] == "dead-link"} == {"en/empty.md", "en/page.md"}

@@ -10,6 +10,8 @@ guessed here. `kb.scraped.parse` turns an article of any form into records and c
     items        the items of a list
     fields       an issue's lines by field, before they become a record
     errors       the literal error lines of an issue
+    mdx          MDX read as Markdown: no imports, no tags of components
+    assumed      the project of articles that name none, by their folder
     kinds        the kinds of a remark
     folder       lists and reads the files of an articles folder
     scaffold     the empty form for a new article; `scaffold.scaffold` writes it

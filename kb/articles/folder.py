@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kb.articles.source import MAX_BYTES
+from kb.articles.source import MAX_BYTES, SUFFIXES
 from kb.errors import ArticleError
 
 __all__ = ["Skipped", "list_articles", "read_article", "read_articles"]
+
+_OTHER_TEXTS = (".txt", ".text", ".rst", ".adoc", ".org", ".html", ".htm", ".ipynb", ".docx", ".pdf")
+"""what somebody may take for an article; other files are not worth a word"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Skipped:
 
 
 def list_articles(folder: Path) -> tuple[list[str], list[Skipped]]:
-    """Paths (POSIX, relative, sorted) of the regular *.md files below `folder`, and the others with the reason.
+    """Paths (POSIX, relative, sorted) of the regular Markdown files below `folder`, and those left out with the reason.
 
     Symbolic links, FIFOs, devices and hidden files are no articles. Raises ArticleError when `folder` is no folder.
     """
@@ -37,8 +40,8 @@ def list_articles(folder: Path) -> tuple[list[str], list[Skipped]]:
         with os.scandir(where) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 path = prefix + entry.name
-                is_article = entry.name.lower().endswith((".md", ".markdown"))
-                if entry.name.startswith(".") or (is_article and entry.name.lower().startswith("readme.")):
+                is_article = entry.name.lower().endswith(SUFFIXES)
+                if entry.name.startswith("."):
                     continue
                 if not _is_text(path):
                     skipped.append(Skipped(repr(path), "its name is not valid UTF-8 or holds control characters"))
@@ -52,6 +55,8 @@ def list_articles(folder: Path) -> tuple[list[str], list[Skipped]]:
                         found.append(path)
                     else:
                         skipped.append(Skipped(path, "not a regular file"))
+                elif entry.name.lower().endswith(_OTHER_TEXTS):
+                    skipped.append(Skipped(path, "not Markdown"))
 
     try:
         walk(folder, "")

@@ -6,21 +6,28 @@ the place and a likely name of its encoding.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from pathlib import PurePosixPath
+import unicodedata
 
 from kb.errors import ArticleError
 from kb.records import Lang
 from kb.text import HAN_CHAR
 
-__all__ = ["MAX_BYTES", "filed_lang", "read_lines", "slug_of", "suffix_lang"]
+__all__ = ["MAX_BYTES", "SUFFIXES", "filed_lang", "is_readme", "place_of", "read_lines", "slug_of", "suffix_lang"]
 
 MAX_BYTES = 2_000_000
+
+SUFFIXES = (".md", ".markdown", ".mdx")
+"""how the names of articles end, in any letter case"""
 
 _BREAK = re.compile(r"\r\n|[\n\r\u2028\u2029\x85]")
 _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_SLUG = re.compile(r"[^\W_][\w.+-]{0,199}")
+_MAX_SLUG = 200
+_SLUG = re.compile(rf"[^\W_][\w.+-]{{0,{_MAX_SLUG - 1}}}")
+_UNSAFE = re.compile(r"[^\w.+-]+")
+_LANG = re.compile(r"(en|zh)(?:[-_](?:us|gb|cn|sg|tw|hk|mo|hans|hant))?", re.IGNORECASE)
 
 
 def read_lines(data: bytes, *, path: str) -> list[str]:
@@ -70,32 +77,58 @@ def _likely_encoding(data: bytes) -> str:
 
 
 def slug_of(path: str) -> str:
-    """The file's stem without `.zh` or `.en`: the key of its issues. Raises ArticleError when it cannot be one."""
-    name = path.rpartition("/")[2]
-    stem = name.rpartition(".")[0] if "." in name else name
-    for ending in (".zh", ".en"):
-        stem = stem.removesuffix(ending)
-    if not _SLUG.fullmatch(stem):
+    """The key of the article's issues: its path without the language and the file's ending, the folders joined by `-`.
+
+    Every run of other characters than letters, digits, `_`, `.`, `+` and `-` is one `-`; of a name of more than 200
+    characters the end becomes a checksum. `en/gpu/out of memory.md` gives `gpu-out-of-memory`. Raises ArticleError when
+    no letter and no digit is left.
+    """
+    folders, _, stem, _ = _parts(path)
+    name = "-".join([*folders, stem])
+    if _SLUG.fullmatch(name):
+        return name
+    name = _UNSAFE.sub("-", unicodedata.normalize("NFC", name)).strip("-").lstrip("_.+-")
+    if not name:
         shown = ascii(stem if len(stem) <= 60 else stem[:60] + "...")
         raise ArticleError(
             f"{shown} cannot name an issue",
             path=ascii(path)[1:-1][:300],
-            hint="name the file in letters, digits, '-', '_' and '.'",
+            hint="name the file in letters or digits",
         )
-    return stem
+    if len(name) > _MAX_SLUG:
+        name = f"{name[: _MAX_SLUG - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return name
 
 
 def filed_lang(path: str) -> Lang | None:
-    """The language that the first folder of the path states (`en/`, `zh/`); None when it states none."""
-    parts = PurePosixPath(path).parts
-    if len(parts) > 1 and parts[0] == "en":
-        return "en"
-    if len(parts) > 1 and parts[0] == "zh":
-        return "zh"
-    return None
+    """The language that a folder of the path states (`en/`, `docs/zh-CN/`); None when none does."""
+    return _parts(path)[1]
 
 
 def suffix_lang(path: str) -> Lang | None:
-    """The language that the end of the stem states (`name.zh.md`); None when it states none."""
-    stem = path.rpartition(".")[0]
-    return "zh" if stem.endswith(".zh") else "en" if stem.endswith(".en") else None
+    """The language that the end of the stem states (`name.zh.md`, `name.zh-CN.md`); None when it states none."""
+    return _parts(path)[3]
+
+
+def place_of(path: str) -> str:
+    """The path without the folder that states the language."""
+    return "/".join([*_parts(path)[0], path.rpartition("/")[2]])
+
+
+def is_readme(path: str) -> bool:
+    """A page that may be about the folder itself: then it is no mistake that it holds no issue."""
+    return path.rpartition("/")[2].lower().startswith("readme.")
+
+
+def _parts(path: str) -> tuple[list[str], Lang | None, str, Lang | None]:
+    """The folders but for the first that states a language; that language; the stem, and the language that ends it."""
+    *folders, name = path.split("/")
+    stem = name.rpartition(".")[0] if "." in name else name
+    stated = next((n for n, folder in enumerate(folders) if _LANG.fullmatch(folder)), None)
+    filed = None if stated is None else _lang(folders.pop(stated))
+    before, _, end = stem.rpartition(".")
+    return (folders, filed, before, _lang(end)) if before and _LANG.fullmatch(end) else (folders, filed, stem, None)
+
+
+def _lang(name: str) -> Lang:
+    return "zh" if name[:2].lower() == "zh" else "en"

@@ -6,7 +6,9 @@ import contextlib
 import gc
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,9 +24,14 @@ from kb.cli.common import (
     warn_on_stderr,
 )
 from kb.cli.words import say, told
-from kb.errors import IndexMissing, IndexWriteFailed
+from kb.errors import ArticleError, IndexMissing, IndexWriteFailed
+
+if TYPE_CHECKING:
+    from kb.index.build import BuildReport
 
 __all__ = ["build"]
+
+_MOST_NAMED = 30
 
 
 @click.command()
@@ -42,11 +49,16 @@ __all__ = ["build"]
     "--encoder",
     help="A sentence-transformers model by name or folder (needs kb-issues[transformers]). Default: kb's own.",
 )
-@click.option("--keep-going", is_flag=True, help="Leave out articles that cannot be read instead of stopping.")
+@click.option(
+    "--keep-going/--no-keep-going",
+    default=None,
+    help="What to do about articles that cannot be read. Default: build the others and exit with 65. --keep-going: the "
+    "same, and exit with 0. --no-keep-going: build nothing.",
+)
 @click.option("--drafts", is_flag=True, help="Include articles whose front matter says `status: draft`.")
 @json_option
 def build(
-    articles: Path | None, index: Path | None, encoder: str | None, keep_going: bool, drafts: bool, as_json: bool
+    articles: Path | None, index: Path | None, encoder: str | None, keep_going: bool | None, drafts: bool, as_json: bool
 ) -> None:
     """Make or renew the index of a folder of articles. Unchanged articles are not parsed or encoded again.
 
@@ -74,7 +86,7 @@ def build(
     try:
         with Progress(is_terminal(sys.stderr)) as progress:
             report = build_index(
-                articles, target, encoder=encoder, keep_going=keep_going, drafts=drafts, progress=progress
+                articles, target, encoder=encoder, keep_going=keep_going is not False, drafts=drafts, progress=progress
             )
     except BuildFailed as failed:
         for error in failed.bad:
@@ -85,14 +97,7 @@ def build(
         _trust_what_was_built(target, articles)
     else:
         complain(say("no issue in these articles; `kb search` will know nothing here"))
-    for error in report.bad:
-        complain(error)
-    for skipped in report.skipped:
-        complain(say("skipped {path}: {reason}", path=plain(skipped.path), reason=told(skipped.reason)))
-    for path in report.without_records:
-        complain(say("no issue found in {path}; see `kb parse --explain`", path=plain(path)))
-    if report.drafts:
-        complain(say("{drafts} left out; --drafts includes them", drafts=counted(len(report.drafts), "draft")))
+    _tell_what_is_missing(report)
     if as_json:
         print_json(
             {
@@ -106,24 +111,60 @@ def build(
                 "skipped": [{"path": s.path, "reason": s.reason} for s in report.skipped],
                 "without_records": list(report.without_records),
                 "drafts": list(report.drafts),
+                "unlike": [asdict(one) for one in report.unlike],
                 "took_s": round(report.took_s, 3),
             }
         )
-        return
-    echo(
-        say(
-            "{articles} ({parsed} new or changed, {removed} removed), {issues}, {records} in {took} s "
-            "-> {target} [{snapshot}]",
-            articles=counted(report.articles, "article"),
-            parsed=report.parsed,
-            removed=report.removed,
-            issues=counted(report.issues, "issue"),
-            records=counted(report.records, "record"),
-            took=f"{report.took_s:.2f}",
-            target=plain(str(target)),
-            snapshot=report.snapshot,
+    else:
+        echo(
+            say(
+                "{articles} ({parsed} new or changed, {removed} removed), {issues}, {records} in {took} s "
+                "-> {target} [{snapshot}]",
+                articles=counted(report.articles, "article"),
+                parsed=report.parsed,
+                removed=report.removed,
+                issues=counted(report.issues, "issue"),
+                records=counted(report.records, "record"),
+                took=f"{report.took_s:.2f}",
+                target=plain(str(target)),
+                snapshot=report.snapshot,
+            )
         )
-    )
+    if report.bad and keep_going is None:
+        sys.exit(ArticleError.exit_code)
+
+
+def _tell_what_is_missing(report: BuildReport) -> None:
+    """On stderr, each file once: what cannot be read, what is left out and why, what holds no issue."""
+    for error in report.bad:
+        complain(error)
+    if report.bad:
+        complain(say("{articles} left out; the index holds the others", articles=counted(len(report.bad), "article")))
+    reasons: dict[str, list[str]] = {}
+    for skipped in report.skipped:
+        reasons.setdefault(skipped.reason, []).append(skipped.path)
+    for reason, paths in reasons.items():
+        complain(say("left out ({reason}): {paths}", reason=told(reason), paths=_named(paths)))
+    if report.without_records:
+        paths = list(report.without_records)
+        complain(say("no issue found in {paths}; `kb parse --explain` tells why", paths=_named(paths)))
+    if report.drafts:
+        complain(say("{drafts} left out; --drafts includes them", drafts=counted(len(report.drafts), "draft")))
+    if report.unlike:
+        complain(
+            say(
+                "in {articles} English and Chinese tell different issues: {joined} are joined, {apart} stand alone; "
+                "`kb check --only twins-differ` lists them",
+                articles=counted(len(report.unlike), "article"),
+                joined=sum(one.joined for one in report.unlike),
+                apart=sum(one.only_en + one.only_zh for one in report.unlike),
+            )
+        )
+
+
+def _named(paths: list[str]) -> str:
+    names, more = plain(", ".join(paths[:_MOST_NAMED])), len(paths) - _MOST_NAMED
+    return say("{names} and {more} more", names=names, more=more) if more > 0 else names
 
 
 def _own_articles() -> Path:

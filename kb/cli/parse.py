@@ -15,9 +15,10 @@ __all__ = ["parse"]
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False))
 @click.option("--explain", is_flag=True, help="Account for every line: what it was taken for, how surely, and why.")
+@click.option("--project", help="The project, where the article names none.")
 @click.option("--every-question", is_flag=True, help="Of an FAQ, also take the questions that are about no failure.")
 @json_option
-def parse(path: Path, explain: bool, every_question: bool, as_json: bool) -> None:
+def parse(path: Path, explain: bool, project: str | None, every_question: bool, as_json: bool) -> None:
     """Show the issues found in the article PATH ("-" for stdin), without touching any index.
 
     \b
@@ -32,11 +33,10 @@ def parse(path: Path, explain: bool, every_question: bool, as_json: bool) -> Non
     if str(path) == "-":
         data, inside = read_stdin(), "stdin.md"
     else:
-        folder = path.absolute().parent
-        inside = f"{folder.name}/{path.name}" if folder.name in ("en", "zh") else path.name
-        root = folder.parent if folder.name in ("en", "zh") else folder
+        root = _root(path)
+        inside = path.absolute().relative_to(root).as_posix()
         data = read_article(root, inside)
-    article, reading = parse_and_tell(data, path=inside, every_question=every_question)
+    article, reading = parse_and_tell(data, path=inside, every_question=every_question, project=project)
     passages = []
     if explain and reading is not None:
         from kb.scraped.explain import passages as passages_of
@@ -53,3 +53,11 @@ def parse(path: Path, explain: bool, every_question: bool, as_json: bool) -> Non
         screen().article(article, explain=explain, passages=passages)
         if article.draft:
             echo("kb: this is a draft; `kb build` leaves it out until you remove the line `status: draft`", err=True)
+
+
+def _root(path: Path) -> Path:
+    """The folder below which the article lies: the nearest `articles/` above it, else the folder that holds it or its
+    folder of a language."""
+    folder = path.absolute().parent
+    above = next((one for one in (folder, *folder.parents) if one.name == "articles"), None)
+    return above or (folder.parent if folder.name in ("en", "zh") else folder)

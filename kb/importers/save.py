@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from kb.articles.folded import OPENING
 from kb.articles.folder import read_article, read_articles
 from kb.articles.frontmatter import peek
 from kb.articles.scaffold import PLACEHOLDER, is_slug, write_new
+from kb.articles.source import slug_of
 from kb.errors import ArticleError
 from kb.importers.form import DraftArticle, compose
 
@@ -49,7 +51,8 @@ class ArticleFolder:
             self.put(path, data if isinstance(data, bytes) else b"", *sources)
 
     def put(self, path: str, data: bytes, *addresses: str) -> None:
-        self._slugs.setdefault(Path(path).stem.casefold(), []).append(path)
+        with suppress(ArticleError):  # of a name that cannot be a slug, no draft has it
+            self._slugs.setdefault(slug_of(path).casefold(), []).append(path)
         if data:
             self._bodies.setdefault(_digest(data), path)
         for address in addresses:

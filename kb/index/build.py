@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import kb
 from kb.arrays import Array
 from kb.articles import is_draft
+from kb.articles.assumed import Assumed
 from kb.articles.folder import Skipped, list_articles, read_article
 from kb.articles.scaffold import PLACEHOLDER
+from kb.articles.source import is_readme
 from kb.encoders import Encoder, open_encoder, surprisal, term_table
 from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
 from kb.index import faiss as store_faiss
@@ -34,7 +37,8 @@ from kb.index.locate import READS_ARTICLES
 from kb.index.passages import lexical_text, views
 from kb.index.profile import Sentence, Terms, pack, profile_sentences, terms_of
 from kb.index.store import Views
-from kb.records import Article, IssueRecord
+from kb.index.twins import Unlike, join_twins, numbered_by_place
+from kb.records import Article, IssueRecord, Lang
 from kb.scraped import parse
 from kb.text import Segmenter, clean, dictionary_for
 
@@ -62,6 +66,8 @@ class BuildReport:
     """articles in which no issue was found"""
     drafts: tuple[str, ...]
     """articles left out because their front matter says `status: draft`"""
+    unlike: tuple[Unlike, ...]
+    """pairs of articles whose issues are not the same ones in the two languages (`kb.index.twins`)"""
     took_s: float
 
 
@@ -72,7 +78,7 @@ class BuildFailed(ArticleError):
         super().__init__(
             f"{len(bad)} article{'s' * (len(bad) > 1)} cannot be read; the index is as it was",
             path=folder,
-            hint="mend them, or build without them: kb build --keep-going",
+            hint="mend them; kb build without --no-keep-going leaves them out",
         )
         self.bad: tuple[ArticleError, ...] = tuple(bad)
 
@@ -95,25 +101,31 @@ def build(
     encoder: Encoder | str | None = None,
     keep_going: bool = False,
     drafts: bool = False,
+    projects: Mapping[str, str] | None = None,
+    lang: Lang | None = None,
     progress: Progress | None = None,
 ) -> BuildReport:
     """Publishes an index of the articles below `articles` in the folder `index`.
 
     Drafts are left out unless `drafts`: articles with `status: draft`, and those with a placeholder of `kb new`.
-    Raises BuildFailed with every article that cannot be read (unless `keep_going`), IndexBusy, IndexWriteFailed,
-    EncoderUnavailable. After any error the old index is as it was.
+    `projects`: folder or pattern -> the project of the articles there that name none (`kb.articles.assumed`); `lang`:
+    of articles that do not state theirs. Raises BuildFailed with every article that cannot be read (unless `keep_going`
+    and there is one that can), IndexBusy, IndexWriteFailed, EncoderUnavailable. After any error the old index is as it
+    was.
     """
     started = time.perf_counter()
     paths, skipped = list_articles(articles)
+    assumed = Assumed(projects or {}, lang)
     engine = open_encoder(encoder) if encoder is None or isinstance(encoder, str) else encoder
     with snapshot.locked(index):
-        old = _old_parts(index, engine)
+        old = _old_parts(index, engine, assumed)
         parts: dict[str, _Part] = {}
         shas: dict[str, str] = {}
         fresh: list[Article] = []
         bad: list[ArticleError] = []
         left: list[str] = []
         left_open: list[Skipped] = []
+        readmes: list[Skipped] = []
         for number, path in enumerate(paths):
             try:
                 data = read_article(articles, path)
@@ -125,7 +137,11 @@ def build(
                 elif path in old.parts and old.shas[path] == shas[path]:
                     parts[path] = old.parts[path]
                 else:
-                    fresh.append(parse(data, path=path))
+                    article = parse(data, path=path, **assumed.of(path))
+                    if is_readme(path) and not article.records:
+                        readmes.append(Skipped(path, "a README without an issue"))
+                    else:
+                        fresh.append(article)
             except ArticleError as error:
                 bad.append(error)
             if progress:
@@ -135,11 +151,15 @@ def build(
         for twin in _duplicates(parts):
             bad.append(twin)
             unreadable.add(twin.path)
-        if bad and not keep_going:
-            raise BuildFailed(bad, articles)
         kept = [path for path in sorted(parts) if path not in unreadable]
+        if bad and not (keep_going and kept):
+            raise BuildFailed(bad, articles)
+        joined, unlike = join_twins({path: parts[path].records for path in kept})
+        for path in kept:
+            parts[path].records = joined[path]
         han = {**old.han, **dictionary_for(_text(record) for article in fresh for record in article.records)}
-        batch = _batch([(path, shas[path], parts[path]) for path in kept], articles.resolve().name, han, engine)
+        manifest = {"folder": articles.resolve().name, "encoder": identity(engine), "assumed": assumed.as_dict()}
+        batch = _batch([(path, shas[path], parts[path]) for path in kept], han, manifest, engine.dim)
         snapshot_id = store_faiss.publish(index, batch)
     return BuildReport(
         snapshot=snapshot_id,
@@ -147,11 +167,12 @@ def build(
         issues=len({record.issue for record in batch.records}),
         records=len(batch.records),
         parsed=len(fresh),
-        removed=len(set(old.shas) - (set(paths) - set(left) - {one.path for one in left_open})),
-        skipped=(*skipped, *left_open),
+        removed=len(set(old.shas) - (set(paths) - set(left) - {one.path for one in (*left_open, *readmes)})),
+        skipped=(*skipped, *left_open, *readmes),
         bad=tuple(bad),
         without_records=tuple(path for path in kept if not parts[path].records),
         drafts=tuple(left),
+        unlike=tuple(unlike),
         took_s=time.perf_counter() - started,
     )
 
@@ -163,13 +184,15 @@ class _Old:
     han: dict[str, float] = field(default_factory=dict)
 
 
-def _old_parts(index: Path, encoder: Encoder) -> _Old:
-    """What the present index holds, by article; nothing when there is none, or another program or encoder made it."""
+def _old_parts(index: Path, encoder: Encoder, assumed: Assumed) -> _Old:
+    """What the present index holds, by article; nothing when there is none, or another program or encoder made it, or
+    something else was assumed."""
     old = _Old()
     try:
         store = store_faiss.FaissStore(index)
         manifest = store.header.manifest
-        if manifest.get("code") != code() or manifest.get("encoder") != identity(encoder):
+        made = (manifest.get("code"), manifest.get("encoder"), manifest.get("assumed"))
+        if made != (code(), identity(encoder), assumed.as_dict()):
             return old
         contents = store.contents()
         views, old.han = contents.views, contents.han
@@ -179,7 +202,8 @@ def _old_parts(index: Path, encoder: Encoder) -> _Old:
             rows = slice(row, row + count)
             spans = [slice(*span) for span in pairwise(bounds[row : row + count + 1])]
             views_of = [(views.vectors[span], views.kinds[span]) for span in spans]
-            old.parts[path] = _Part(contents.records[rows], contents.bags[rows], views_of, contents.profiles[rows])
+            records = numbered_by_place(contents.records[rows])  # the twin may be another one now
+            old.parts[path] = _Part(records, contents.bags[rows], views_of, contents.profiles[rows])
             old.shas[path] = sha
             row += count
     except (IndexMissing, IndexCorrupt, FileNotFoundError):
@@ -245,23 +269,30 @@ def _text(record: IssueRecord) -> str:
 
 
 def _duplicates(parts: dict[str, _Part]) -> Iterator[ArticleError]:
-    """Articles with an issue that another one has in the same language. Ids are compared in any letter case."""
+    """Articles with an issue that another one has in the same language. Ids are compared in any letter case. The first
+    path in order is the one that is kept."""
     seen: dict[str, str] = {}
     for path in sorted(parts):
         for record in parts[path].records:
             first = seen.setdefault(record.id.casefold(), path)
             if first != path:
-                yield ArticleError(f"{record.id} is already in {first}", path=path, hint="rename one of the two files")
+                yield ArticleError(
+                    f"{record.id} is already in {first}: the two names give the same ids",
+                    path=path,
+                    hint="rename one of the two files",
+                )
                 break
 
 
-def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, float], encoder: Encoder) -> Batch:
+def _batch(
+    kept: Sequence[tuple[str, str, _Part]], han: dict[str, float], manifest: Mapping[str, Any], dim: int
+) -> Batch:
     records = [record for _, _, part in kept for record in part.records]
     groups = [group for _, _, part in kept for group in part.views]
     bags = [one for _, _, part in kept for one in part.bags]
     postings = postings_of(bags)
     views = Views(
-        np.concatenate([vectors for vectors, _ in groups] or [np.zeros((0, encoder.dim), np.float32)]),
+        np.concatenate([vectors for vectors, _ in groups] or [np.zeros((0, dim), np.float32)]),
         np.repeat(np.arange(len(records), dtype=np.int32), [len(kinds) for _, kinds in groups]),
         np.concatenate([kinds for _, kinds in groups] or [np.zeros(0, np.int32)]),
     )
@@ -274,7 +305,7 @@ def _batch(kept: Sequence[tuple[str, str, _Part]], folder: str, han: dict[str, f
         surprisal=np.array(surprisal(postings.terms), np.float32),
         han=han,
         articles=[(path, sha, len(part.records)) for path, sha, part in kept],
-        manifest={"kb": kb.__version__, "code": code(), "encoder": identity(encoder), "folder": folder},
+        manifest={"kb": kb.__version__, "code": code(), **manifest},
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from kb.articles.folder import read_articles
+from kb.articles.source import is_readme
 from kb.encoders import open_encoder, refuse_folder
 from kb.errors import KbError
 from kb.index import snapshot
@@ -16,7 +17,10 @@ from kb.index.encoded import require_same
 from kb.index.faiss import FaissStore
 from kb.records import Problem
 
-__all__ = ["check_index"]
+__all__ = ["RULE", "check_index"]
+
+RULE = "index"
+"""the name under which `kb check` lists all of this"""
 
 
 def check_index(folder: Path, articles: Path | None = None, *, named: bool = True) -> list[Problem]:
@@ -25,7 +29,7 @@ def check_index(folder: Path, articles: Path | None = None, *, named: bool = Tru
     findings: list[Problem] = []
 
     def note(level: Literal["error", "warning"], message: str, path: str | None = None) -> None:
-        findings.append(Problem(path or str(folder), None, level, message))
+        findings.append(Problem(path or str(folder), None, level, message, RULE))
 
     try:
         manifest, _ = snapshot.read_manifest(folder)
@@ -59,6 +63,7 @@ def _lag(store: FaissStore, articles: Path, note: Callable[[Literal["error", "wa
         if path not in present:
             note("warning", "is indexed, but no longer there; `kb build` removes it", path)
         elif path not in indexed:
-            note("warning", "is not indexed yet; `kb build` adds it", path)
+            if not is_readme(path):  # one without an issue stays outside
+                note("warning", "is not indexed yet; `kb build` adds it", path)
         elif indexed[path] != present[path]:
             note("warning", "was changed after it was indexed; `kb build` renews it", path)

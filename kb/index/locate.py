@@ -13,6 +13,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import kb
@@ -49,6 +50,8 @@ SHIPPED = "shipped.stamp"
 
 SETTINGS = "kb.toml"
 """the file of `kb.config`"""
+
+_MOST_LOOKED_AT = 2000  # files of a folder named articles/ that may be anybody's
 
 READS_ARTICLES = ("text", "logs", "articles", "scraped", "encoders", "index", "model")
 """the rooms of this package that decide what an index of the same articles holds"""
@@ -301,8 +304,18 @@ def _is_file(path: Path) -> bool:
 
 
 def holds_articles(folder: Path) -> bool:
-    """Does it look like a folder of articles: a language folder in it, or markdown?"""
+    """Does it look like a folder of articles: a language folder in it, or Markdown somewhere among its first files?"""
     try:
-        return any((folder / lang).is_dir() for lang in ("en", "zh")) or any(folder.glob("*.md"))
+        if any((folder / lang).is_dir() for lang in ("en", "zh")):
+            return True
+        from kb.articles.source import SUFFIXES  # late: most bases have these folders
+
+        return any(name.lower().endswith(SUFFIXES) for name in islice(_files(folder), _MOST_LOOKED_AT))
     except OSError:
         return False
+
+
+def _files(folder: Path) -> Iterator[str]:
+    for _, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from names

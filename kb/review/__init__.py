@@ -1,6 +1,11 @@
 """Reviews a folder of articles: in comes its path, out come problems (`review`) or counts (`tally`). Changes nothing.
 
-lint   one function for each kind of problem: missing sections, dead links, translations that differ, duplicates
+lint    runs the rules that count
+rules   the table of all rules: name, words, where each counts
+pages   the articles as rules see them
+files   rules about a file       form    about an issue
+twins   about translations       among   about all articles together
+tally   counts
 """
 
 # Submodules, imported by whoever needs one: together they would cost every start.

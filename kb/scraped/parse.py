@@ -14,6 +14,7 @@ from kb.articles.fields import IssueFields, Part
 from kb.articles.folded import without_fold
 from kb.articles.frontmatter import FrontMatter, read_front_matter
 from kb.articles.lines import Line, classify
+from kb.articles.mdx import without_jsx
 from kb.articles.own import read_own_form
 from kb.articles.source import filed_lang, read_lines, slug_of, suffix_lang
 from kb.records import Article, IssueRecord, Lang, Source
@@ -27,24 +28,31 @@ __all__ = ["parse", "parse_and_tell"]
 _PROJECT_KEYS = ("project", "projects", "product", "products", "software", "component", "repo", "repository")
 
 
-def parse(data: bytes, *, path: str, every_question: bool = False) -> Article:
+def parse(
+    data: bytes, *, path: str, every_question: bool = False, project: str | None = None, lang: Lang | None = None
+) -> Article:
     """The records of an article in its order, and a remark for every place that is in none of them.
 
     `path` is POSIX and relative to the articles folder; slug and language come from it. `every_question`: on a page in
-    another form than ours, a question about no failure makes a record, too. Raises ArticleError when the bytes cannot
-    be an article (not UTF-8, binary, empty, larger than 2 MB) or the file name cannot be a slug.
+    another form than ours, a question about no failure makes a record, too. `project` and `lang`: of an article that
+    does not state its own. Raises ArticleError when the bytes cannot be an article (not UTF-8, binary, empty, larger
+    than 2 MB) or the file name cannot be a slug.
     """
-    return parse_and_tell(data, path=path, every_question=every_question)[0]
+    return parse_and_tell(data, path=path, every_question=every_question, project=project, lang=lang)[0]
 
 
-def parse_and_tell(data: bytes, *, path: str, every_question: bool = False) -> tuple[Article, Reading | None]:
+def parse_and_tell(
+    data: bytes, *, path: str, every_question: bool = False, project: str | None = None, lang: Lang | None = None
+) -> tuple[Article, Reading | None]:
     """As `parse`, and how the page was read; None for an article in our own form."""
     slug = slug_of(path)
     raw = without_fold(read_lines(data, path=path))
+    if path.lower().endswith(".mdx"):
+        raw = without_jsx(raw)
     front = read_front_matter(raw)
     lines, remarks = classify(raw, front.body)
-    lang = _lang(path, front, lines)
-    project = next((name.strip() for name in front.all(*_PROJECT_KEYS) if name.strip()), None)
+    lang = _stated_lang(path, front) or lang or _detected_lang(lines)
+    project = next((name.strip() for name in front.all(*_PROJECT_KEYS) if name.strip()), project)
     own = read_own_form(lines, role_of=_role_of, titled=bool(front.first("title")))
     reading = None
     if own is not None:
@@ -65,7 +73,7 @@ def parse_and_tell(data: bytes, *, path: str, every_question: bool = False) -> t
         for n, issue in enumerate(issues, 1)
     )
     remarks = sorted([*front.remarks, *remarks, *more], key=lambda remark: remark.line)
-    return Article(path, slug, lang, title, records, tuple(remarks), front.draft), reading
+    return Article(path, slug, lang, title, records, tuple(remarks), front.draft, own_form=own is not None), reading
 
 
 def _role_of(heading: str) -> str:
@@ -81,18 +89,14 @@ def _guess_project(front: FrontMatter, title: str, texts: Sequence[str], path: s
     return guess_project(title, texts, front.all("tags", "categories"), path)
 
 
-def _lang(path: str, front: FrontMatter, lines: Sequence[Line]) -> Lang:
-    filed = filed_lang(path)
-    if filed:
-        return filed
+def _stated_lang(path: str, front: FrontMatter) -> Lang | None:
     stated = front.first("lang", "language").lower()[:2]
-    if stated == "zh":
-        return "zh"
-    if stated == "en":
-        return "en"
-    return suffix_lang(path) or detect_lang(
-        "\n".join(line.text for line in lines if line.kind not in ("code", "fence"))
-    )
+    in_front: Lang | None = "zh" if stated == "zh" else "en" if stated == "en" else None
+    return filed_lang(path) or in_front or suffix_lang(path)
+
+
+def _detected_lang(lines: Sequence[Line]) -> Lang:
+    return detect_lang("\n".join(line.text for line in lines if line.kind not in ("code", "fence")))
 
 
 def _record(
