@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,10 +81,9 @@ def review(context: click.Context, paths: tuple[str, ...], articles: Path | None
 
 
 def _lang() -> Lang:
-    """The reader's language: KB_LANG, else Chinese where the locale is."""
-    named = os.environ.get("KB_LANG", "")
-    locale = named or next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
-    return "zh" if locale.lower().startswith("zh") else "en"
+    from kb.language import reader_language
+
+    return reader_language() or "en"
 
 
 def _words() -> dict[str, str]:

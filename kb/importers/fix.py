@@ -273,10 +273,9 @@ def solving_part(body: str, title: str = "") -> str:
     """Of a first post the part that says how it was solved: from the paragraph that says so to the next heading. All of
     it when the title announces a solution, or when it is nothing but advice. "" when there is none."""
     whole = read_words(body)
-    if whole.action and whole.code and not (whole.question or whole.same):
-        only_advice = whole.words <= SHORT_ADVICE and "`" in body and not (whole.error or whole.asks or whole.unsolved)
-        if only_advice or announces_solution(title):
-            return body
+    advises = whole.action and whole.code and not (whole.question or whole.same)
+    if advises and announces_solution(title):
+        return body
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", body) if part.strip()]
     for place, part in enumerate(paragraphs):
         words = read_words(part)
@@ -290,7 +289,8 @@ def solving_part(body: str, title: str = "") -> str:
                 break
             kept.append(below)
         return "\n\n".join(kept)
-    return ""
+    only = whole.words <= SHORT_ADVICE and "`" in body and not (whole.error or whole.asks or whole.unsolved)
+    return body if advises and only else ""
 
 
 @cache

@@ -29,7 +29,7 @@ _SPAN = re.compile(r"`[^`\n]{1,300}`")
 _QUOTE = re.compile(r"\s{0,3}>")
 _CODE = frozenset("bash sh shell console python py diff yaml yml json toml ini cpp c dockerfile powershell cmd".split())
 _PROMPT = re.compile(
-    r"\s{0,8}(?:\$|>>>|#)\s|\s{0,8}(?:sudo |pip3? |conda |docker |kubectl |export |git |apt |python3? )\S"
+    r"\s{0,8}(?:\$|>>>)\s|\s{0,8}(?:sudo |pip3? |conda |docker |kubectl |export |git |apt |python3? )\S"
 )
 _SETTING = re.compile(
     r"(?<![\w-])--?[a-z][\w-]{2,40}|\b[\w.-]{2,40}\s?==\s?v?\d|\b[A-Z][A-Z0-9_]{3,60}\s?=\s?\S|\b\w{2,40}=[\w\"'./]|"
