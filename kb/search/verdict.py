@@ -102,9 +102,9 @@ def confidence(found: Evidence, curve: Curve) -> float:
 
 
 def of_a_repeated_line(confidence: float, share: float, others: Iterable[float]) -> float:
-    """The confidence in an issue that prints what was pasted word by word, however little else speaks for it: known, when
-    no other issue prints it, and one of those that are likely, when others do. For issues without phrasings: of 250
-    lines of other people's pages 211 are known rightly in the place of 199; the others gain nothing. `share`, and
+    """The confidence in an issue that prints what was pasted word by word, however little else speaks for it: known,
+    when no other issue prints it, and one of those that are likely, when others do. For issues without phrasings: of
+    250 lines of other people's pages 211 are known rightly in the place of 199; the others gain nothing. `share`, and
     `others` of the other issues: as `Candidates.repeated`."""
     if share < WORD_BY_WORD:
         return confidence
