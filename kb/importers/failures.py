@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from kb.logs.classify import classify, is_error_line, opens_with_error
-from kb.logs.errors import is_personal
+from kb.logs.errors import is_personal, quoted_errors
 from kb.text import HAN_CHAR, fences
 
 __all__ = ["failures_in", "goes_on", "marked"]
@@ -19,7 +19,6 @@ MAX_LINES = 2000  # of a post that are looked at, from its end
 MAX_CHARS = 600  # of a message
 
 _MARKUP = " \t*_>#"
-_SPAN = re.compile(r"`([^`\n]{4,600})`")
 # The name of an exception inside a sentence, and how far its message goes.
 _INSIDE = re.compile(r"(?:\b[A-Za-z_][\w.]{0,80}(?:[Ee]rror|Exception|Interrupt)|\b[Ff]atal error|\bpanic): ?\S")
 _MESSAGE_END = re.compile(
@@ -27,10 +26,10 @@ _MESSAGE_END = re.compile(
 )
 
 
-def failures_in(text: str) -> list[str]:
+def failures_in(text: str, *, warnings: bool = True) -> list[str]:
     """The error lines of a post, each once, in order: those that stop a program, without markup and words around them.
 
-    Warnings count only where nothing else failed.
+    `warnings`: they count where nothing else failed.
     """
     found: list[str] = []
     warned: list[str] = []
@@ -39,13 +38,13 @@ def failures_in(text: str) -> list[str]:
             if is_error_line(line):
                 (found if _fails(line) else warned).append(line.strip())
             continue
-        spans = [span for span in _SPAN.findall(line) if is_error_line(span) and _fails(span)]
+        spans = [span for span in quoted_errors(line) if is_error_line(span) and _fails(span)]
         bare = line.strip(_MARKUP)
         if spans:
             found += spans
         elif (is_error_line(bare) or _INSIDE.search(bare)) and (message := _message(bare)):
             (found if _fails(line) else warned).append(message)
-    return [line[:MAX_CHARS] for line in dict.fromkeys(found or warned)]
+    return [line[:MAX_CHARS] for line in dict.fromkeys(found or (warned if warnings else ()))]
 
 
 def marked(line: str) -> str:

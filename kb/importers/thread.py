@@ -92,15 +92,16 @@ def _number(one: Candidate, lang: Lang) -> str:
 def _symptom(thread: Thread, opening: Body) -> str:
     """The post, with the error lines of its prose above it, in a fence. Where it shows none, those of the title or
     of what the asker wrote later."""
-    lines = [line for line in failures_in(opening.text) if not goes_on(line)]
+    lines = failures_in(opening.text, warnings=False)
     inside = {
         line.strip() for block in fences.split(opening.text) if isinstance(block, fences.Code) for line in block.lines
     }
     shown = [line for line in lines if line not in inside]
     if not lines:
-        later = (post.body for post in thread.comments if thread.by and post.by == thread.by)
-        more = (failures_in(read_body(text, reply=True).text) for text in (_KIND.sub("", thread.title), *later))
-        shown = next((found for found in more if found), [])
+        title = _KIND.sub("", thread.title)
+        told = [title, *(post.body for post in thread.comments if thread.by and post.by == thread.by)]
+        more = (failures_in(read_body(text, reply=True).text, warnings=text is title) for text in told)
+        shown = next((found for found in more if found), failures_in(opening.text))
     shown = shown[:MAX_ERRORS]
     kept: list[str] = []
     for block in fences.split(opening.text):
