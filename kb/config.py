@@ -78,6 +78,14 @@ class Settings:
     check_off: frozenset[str] = frozenset()
     check_on: frozenset[str] = frozenset()
 
+    def base_of(self, articles: Path) -> BaseSettings | None:
+        """The base that has these articles."""
+        wanted = os.path.realpath(articles)
+        for base in self.bases.values():
+            if base.folder is not None and wanted in map(os.path.realpath, (base.folder, base.folder / "articles")):
+                return base
+        return None
+
 
 @cache
 def settings() -> Settings:

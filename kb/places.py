@@ -65,7 +65,9 @@ def _place(name: str, start: Path | None) -> Place:
 
 
 def _configured(base: BaseSettings) -> Place:
-    return base if base.folder is None else replace(locate.named(base.folder), name=base.name)
+    if base.folder is None:
+        return base
+    return replace(locate.named(base.folder), name=base.name, lang=base.lang, projects=base.projects)
 
 
 def _distinct(found: Iterable[Place]) -> list[Place]:

@@ -267,3 +267,23 @@ def test_info_says_which_bases_answer(halves: tuple[Path, Path], capsys: pytest.
     printed = capsys.readouterr().out
     assert "1. one" in printed
     assert "does not answer" in printed
+
+
+# --- what kb.toml says of a folder ----------------------------------------------------------------------------------
+
+
+def test_projects_and_language_of_a_folder_come_from_kb_toml(tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    (pages / "longhorn").mkdir(parents=True)
+    symptom = "### Symptom\n\n```\nError: volume is not ready\n```\n"
+    text = f"# Volume\n\n## Volume does not attach\n\n{symptom}\n### Fix\n\n1. Wait.\n"
+    (pages / "longhorn" / "volume.md").write_text(text, "utf-8")
+    _own(f'[bases.docs]\nfolder = "{pages}"\nprojects = {{ "longhorn/" = "Longhorn" }}\n')
+    with open_bases(["docs"]) as base:
+        assert base.projects() == [("Longhorn", 1)]
+        (record,) = base.show("longhorn-volume")
+        assert (record.project, record.lang) == ("Longhorn", "en")
+    _own(f'[bases.docs]\nfolder = "{pages}"\nlang = "zh"\nprojects = {{ "longhorn/" = "CSI" }}\n')
+    with open_bases(["docs"]) as base:  # the index in the cache is made anew
+        (record,) = base.records()
+        assert (record.project, record.lang) == ("CSI", "zh")

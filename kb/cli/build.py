@@ -69,11 +69,13 @@ def build(
     """
     gc.enable()
     warn_on_stderr()
+    from kb.config import settings
     from kb.index.build import BuildFailed
     from kb.index.build import build as build_index
     from kb.index.locate import holds_articles, mark, stamp
 
     articles = articles or _own_articles()
+    known = settings().base_of(articles)
     named = os.environ.get("KB_INDEX")
     target = index or (Path(named) if named else articles.resolve().parent / "index")
     if index is None and target.is_symlink():  # who made the link chose where files are replaced
@@ -86,7 +88,14 @@ def build(
     try:
         with Progress(is_terminal(sys.stderr)) as progress:
             report = build_index(
-                articles, target, encoder=encoder, keep_going=keep_going is not False, drafts=drafts, progress=progress
+                articles,
+                target,
+                encoder=encoder,
+                keep_going=keep_going is not False,
+                drafts=drafts,
+                projects=known.projects if known else None,
+                lang=known.lang if known else None,
+                progress=progress,
             )
     except BuildFailed as failed:
         for error in failed.bad:

@@ -16,6 +16,7 @@ from kb.cli.words import language, say
 from kb.errors import ArticleError, IndexMissing
 
 if TYPE_CHECKING:
+    from kb.articles.assumed import Assumed
     from kb.records import Problem
     from kb.review.rules import Choice
 
@@ -82,7 +83,7 @@ def check(
     if stats:
         _print_stats(folder or locate(index).articles, as_json)
         return
-    problems = review(folder, choice) if folder else []
+    problems = review(folder, choice, assumed=_assumed(folder)) if folder else []
     place = locate(index)
     if (index or not place.kept_fresh) and not (articles and index is None):
         if choice.counts(RULES[RULE]):
@@ -104,6 +105,15 @@ def check(
     echo(say("{errors}, {warnings}", errors=counted(errors, "error"), warnings=warnings), err=True)
     failing = errors or (strict and any(not RULES[one.rule].dated for one in problems))
     sys.exit(ArticleError.exit_code if failing else 0)
+
+
+def _assumed(folder: Path) -> Assumed:
+    """What kb.toml says about the articles of a folder."""
+    from kb.articles.assumed import Assumed
+    from kb.config import settings
+
+    base = settings().base_of(folder)
+    return Assumed(base.projects, base.lang) if base else Assumed()
 
 
 def _choice(off: Sequence[str], on: Sequence[str], only: Sequence[str]) -> Choice:

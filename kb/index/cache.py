@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kb.errors import IndexBusy, IndexWriteFailed
 from kb.index.build import BuildReport, build
-from kb.index.locate import SHIPPED, Location, is_fresh, mark, stamp
+from kb.index.locate import SHIPPED, Location, is_fresh, mark, stamp, stamp_of
 from kb.index.snapshot import write
 
 __all__ = ["renewed", "ship"]
@@ -24,13 +24,12 @@ _PATIENCE_S = 20.0  # for another process that is making the same index
 def renewed(place: Location) -> Iterator[Path]:
     """Yields the folder of an index of `place.articles` as they are now; a temporary folder where the cache cannot be
     written. Articles that cannot be read are left out, with a warning in the log."""
-    articles, folder = place.articles, place.index
-    assert articles is not None
+    folder = place.index
     deadline = time.monotonic() + _PATIENCE_S
     busy = True
     while busy:
         try:
-            _renew(articles, folder)
+            _renew(place, folder)
             busy = False
         except IndexBusy:  # and if the other one dies, its work is ours
             time.sleep(0.05)
@@ -40,7 +39,7 @@ def renewed(place: Location) -> Iterator[Path]:
         except IndexWriteFailed as error:
             _log.warning("%s; this index will not be kept", error)
             with tempfile.TemporaryDirectory(prefix="kb-", ignore_cleanup_errors=True) as temporary:
-                _renew(articles, Path(temporary))
+                _renew(place, Path(temporary))
                 yield Path(temporary)
             return
     yield folder
@@ -53,11 +52,13 @@ def ship(articles: Path, folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
-def _renew(articles: Path, folder: Path) -> BuildReport:
-    found = stamp(articles, program=True)  # taken first: what changes while the build runs is built again next time
+def _renew(place: Location, folder: Path) -> BuildReport:
+    articles = place.articles
+    assert articles is not None
+    found = stamp_of(place)  # taken first: what changes while the build runs is built again next time
     with contextlib.suppress(OSError):  # of which the build complains
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # the articles may be private
-    report = build(articles, folder, keep_going=True)
+    report = build(articles, folder, keep_going=True, projects=place.projects, lang=place.lang)
     for error in report.bad:
         _log.warning("left out: %s", error)
     mark(folder, found)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import kb
 from kb.errors import IndexMissing
 from kb.index.snapshot import MANIFEST, open_plainly, write
 from kb.index.user import NOWHERE, cache_folder, is_own
+from kb.records import Lang
 from kb.text import visible_line
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "nearest_base",
     "own_articles",
     "stamp",
+    "stamp_of",
     "undecided",
 ]
 
@@ -70,6 +72,10 @@ class Location:
     """the base that travels with kb"""
     name: str = ""
     """how kb.toml calls it; empty where it has no name there"""
+    lang: Lang | None = None
+    """of articles that do not state theirs, by kb.toml"""
+    projects: Mapping[str, str] = field(default_factory=dict)
+    """folder -> the project of the articles there that name none, by kb.toml"""
 
 
 def locate(index: str | Path | None = None, start: Path | None = None) -> Location:
@@ -163,6 +169,16 @@ def stamp(articles: Path, *, program: bool = False, times: bool = True) -> str:
     return hashlib.sha256(repr((kb.__version__, sorted(entries))).encode("utf-8", "replace")).hexdigest()
 
 
+def stamp_of(place: Location) -> str:
+    """The stamp of the articles of a place as its index is made from them."""
+    assert place.articles is not None
+    found = stamp(place.articles, program=place.kept_fresh)
+    if not (place.kept_fresh and (place.lang or place.projects)):
+        return found
+    assumed = repr((place.lang, sorted(place.projects.items())))
+    return hashlib.sha256(f"{found}{assumed}".encode("utf-8", "replace")).hexdigest()
+
+
 def _list(folder: str, below: str, entries: list[tuple[str, int, int]]) -> None:
     """Adds the relative path, size and time of every file at and below `folder`. What has gone since is left out."""
     with contextlib.suppress(OSError), os.scandir(folder) as found:
@@ -183,7 +199,7 @@ def is_fresh(place: Location) -> bool | None:
         return True  # `locate` has looked
     try:
         with open_plainly(place.index / STAMP) as file:
-            return file.read(100).decode("ascii") == stamp(place.articles, program=place.kept_fresh)
+            return file.read(100).decode("ascii") == stamp_of(place)
     except (OSError, ValueError):
         return None
 
