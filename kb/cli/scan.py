@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kb.records import Lang
     from kb.scan import Finding, Scanner, ScanReport
 
-__all__ = ["scan"]
+__all__ = ["chunks", "scan"]
 
 _EXIT_UNKNOWN, _EXIT_UNREADABLE = 1, 65
 _CHUNK, _PIECE = 1 << 20, 1 << 14
@@ -115,7 +115,7 @@ def scan(
                 continue
             one = Scans(base.scanners(project), lang=lang, warnings=warnings)
             try:
-                for chunk in _chunks(path, progress=not quiet):
+                for chunk in chunks(path, progress=not quiet):
                     one.feed(chunk)
             except QueryError as error:
                 output.log(str(path), one.finish(), damage=error)
@@ -199,7 +199,7 @@ class _Output:
             screen().searched(language() or "en", size=self._base.size, where=self._base.where)
 
 
-def _chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
+def chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
     """The bytes of a log, with a progress bar on stderr for a large one at a terminal.
 
     Raises QueryError for a damaged log, after everything that can be read of it.
