@@ -73,8 +73,8 @@ def search(
     bases: tuple[str, ...],
     index: Path | None,
 ) -> None:
-    """Find the known issue for TEXT: an error line, a whole log, or a description. "-" (or a pipe) reads stdin, the name
-    of a file reads that file.
+    """Find the known issue for TEXT: an error line, a whole log, or a description. "-" (or a pipe) reads stdin,
+    the name of a file reads that file.
 
     \b
       kb search "pop from an empty deque"
