@@ -45,6 +45,7 @@ __all__ = [
     "print_json",
     "read_stdin",
     "screen",
+    "takes_colour",
     "told_error",
     "warn_on_stderr",
 ]
@@ -170,7 +171,12 @@ def screen() -> Screen:
     from kb.cli.render import Screen
 
     _require_stdout()
-    return Screen(colour=is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb")
+    return Screen(colour=takes_colour(sys.stdout))
+
+
+def takes_colour(stream: Any) -> bool:
+    """Is it a terminal that may get colours and bold type? https://no-color.org"""
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
 
 def _require_stdout() -> None:

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb.cli.common import base_option, complain, echo, index_option, is_terminal, lang_option, open_base, plain
+from kb.cli.common import (
+    base_option,
+    complain,
+    echo,
+    index_option,
+    is_terminal,
+    lang_option,
+    open_base,
+    plain,
+    takes_colour,
+)
 from kb.cli.words import language, say
 from kb.errors import IndexWriteFailed, KbError
 
@@ -140,7 +150,7 @@ def _print(outcome: Outcome, answer: _Answer, where: str) -> None:
 
     if sys.stderr is None:
         return
-    output = Screen(colour=is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb", err=True)
+    output = Screen(colour=takes_colour(sys.stderr), err=True)
     if is_terminal(sys.stderr) and not outcome.ends_a_line:
         output.say("")
     how = _how_it_ended(outcome)

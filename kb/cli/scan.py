@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import signal
 import sys
 import time
 import zlib
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["chunks", "scan"]
 
-_EXIT_UNKNOWN, _EXIT_UNREADABLE = 1, 65
+_EXIT_UNKNOWN, _EXIT_UNREADABLE, _EXIT_INTERRUPTED = 1, 65, 130
 _CHUNK, _PIECE = 1 << 20, 1 << 14
 _LARGE = 20 << 20  # bytes from which a log gets a progress bar
 _DAMAGE = (OSError, EOFError, zlib.error)
@@ -93,7 +94,7 @@ def scan(
       kubectl logs job/train | kb scan --json - | jq '.logs[].findings[].issue'
 
     Exits with 0 when it found a known issue, with 1 when it found none, and with 65 when it found none and a log is
-    damaged. The part before the damage is scanned.
+    damaged. The part before the damage is scanned; after Ctrl-C, what was found until then is printed.
     """
     if not logs:
         if sys.stdin is None or is_terminal(sys.stdin):
@@ -116,9 +117,14 @@ def scan(
             one = Scans(base.scanners(project), lang=lang, warnings=warnings)
             try:
                 for chunk in chunks(path, progress=not quiet):
-                    one.feed(chunk)
+                    with _whole():
+                        one.feed(chunk)
             except QueryError as error:
                 output.log(str(path), one.finish(), damage=error)
+            except KeyboardInterrupt:
+                output.log(str(path), one.finish(), damage=KbError("interrupted; the rest is not read", path=path))
+                output.end()
+                sys.exit(_EXIT_INTERRUPTED)
             else:
                 output.log(str(path), one.finish())
     output.end()
@@ -131,6 +137,28 @@ _SUMMARIES = {  # are some only likely, and is the log damaged?
     (False, True): "{known} in the first {lines} lines of {log}.",
     (True, True): "{known}, {likely}, in the first {lines} lines of {log}.",
 }
+
+
+@contextlib.contextmanager
+def _whole() -> Iterator[None]:
+    """Ctrl-C comes when the work in here is done, so that its result can be used; a second one comes at once."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    came: list[int] = []
+
+    def note(*_: object) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(1)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 class _Output:
