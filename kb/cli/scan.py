@@ -30,6 +30,7 @@ from kb.cli.common import (
     print_json,
     screen,
 )
+from kb.cli.complete import complete_project
 from kb.cli.words import language, say
 from kb.errors import KbError, QueryError
 
@@ -58,7 +59,9 @@ def _number(context: click.Context, option: click.Parameter, value: float | None
     "logs", metavar="LOG...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False)
 )
 @lang_option
-@click.option("--project", help="Only issues of this project (`kb projects` lists them) or tag.")
+@click.option(
+    "--project", shell_complete=complete_project, help="Only issues of this project (`kb projects` lists them) or tag."
+)
 @click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),

@@ -27,6 +27,7 @@ from kb.cli.common import (
     screen,
     told_error,
 )
+from kb.cli.complete import complete_project
 from kb.cli.question import question_of
 from kb.cli.words import language, say
 from kb.errors import QueryError
@@ -46,7 +47,9 @@ _EXIT_UNKNOWN = 1
 @click.option("--full", is_flag=True, help="Print the whole answer, not only what to try first.")
 @lang_option
 @only_option
-@click.option("--project", help="Search this project (`kb projects` lists them) or tag only.")
+@click.option(
+    "--project", shell_complete=complete_project, help="Search this project (`kb projects` lists them) or tag only."
+)
 @min_confidence_option
 @click.option(
     "--batch",

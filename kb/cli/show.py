@@ -20,6 +20,7 @@ from kb.cli.common import (
     print_json,
     screen,
 )
+from kb.cli.complete import complete_issue
 from kb.cli.words import language
 from kb.errors import IndexMissing
 
@@ -34,7 +35,7 @@ _EXIT_SEVERAL = 1
 
 
 @click.command()
-@click.argument("words", metavar="ISSUE", nargs=-1, required=True)
+@click.argument("words", metavar="ISSUE", nargs=-1, required=True, shell_complete=complete_issue)
 @lang_option
 @only_option
 @pager_option
