@@ -30,7 +30,7 @@ def _offered(*words: str, shell: str = "bash", **environment: str) -> list[str]:
         check=False,
     )
     assert ran.stderr == ""
-    return [line.removeprefix("plain,") for line in ran.stdout.splitlines()]
+    return [line.removeprefix("plain,") for line in ran.stdout.splitlines() if line]
 
 
 def test_ids_and_projects_are_those_of_the_opened_base(index: Path) -> None:
