@@ -16,6 +16,8 @@ from difflib import get_close_matches
 
 import click
 
+from kb.cli.words import say
+
 __all__ = ["has_piped_input", "is_option", "is_question", "near_commands", "no_command"]
 
 _COMMAND = re.compile(r"[a-z][a-z-]*")  # how commands are written; RuntimeError, 507899 and 显存不足 are none
@@ -42,10 +44,11 @@ def near_commands(word: str, commands: Sequence[str]) -> list[str]:
 def no_command(words: Sequence[str], commands: Sequence[str]) -> click.UsageError:
     """What to say where nothing can be meant for sure: names the commands that are spelled like the first word, and
     how to search for the words."""
-    near = " or ".join(f"`kb {name}`" for name in near_commands(words[0], commands))
+    near = " / ".join(f"`kb {name}`" for name in near_commands(words[0], commands))
     search = shlex.join(["kb", "search", *words])
-    ways = f"did you mean {near}? (to search for it: {search})" if near else f"to search for it: {search}"
-    return click.UsageError(f"no such command {words[0]!r}; {ways}")
+    what = say("no such command {word}", word=repr(words[0]))
+    ways = say("did you mean {commands}?", commands=near) + "\n" if near else ""
+    return click.UsageError(f"{what}; {ways}" + say("to search for it: {command}", command=search))
 
 
 def is_option(word: str, command: click.Command, context: click.Context) -> bool:

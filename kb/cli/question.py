@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from kb.cli.common import MAX_STDIN, complain, echo, ends_of, is_terminal, plain, read_stdin
+from kb.cli.common import MAX_STDIN, complain, ends_of, is_terminal, plain, read_stdin
+from kb.cli.words import say
 from kb.errors import QueryError
 
 __all__ = ["question_of"]
@@ -39,7 +40,7 @@ def question_of(words: Sequence[str]) -> str:
                 )
             return decode(_read_log(words[0]))
         if words[0].endswith(_LOGS) and not any(map(str.isspace, words[0])) and not os.path.exists(words[0]):
-            _note(f"there is no file {_named(words[0])}; searching for the words")
+            complain(say("there is no file {name}; searching for the words", name=_named(words[0])))
     return " ".join(words)
 
 
@@ -50,10 +51,6 @@ def _is_log(word: str) -> bool:
     except (OSError, ValueError):  # a question may be longer than any name, or hold a zero byte
         return False
     return stat.S_ISREG(mode) or (stat.S_ISFIFO(mode) and word.startswith(_SUBSTITUTED))
-
-
-def _note(text: str) -> None:
-    echo(f"kb: {text}", err=True)
 
 
 def _named(path: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from kb.cli.common import (
     base_option,
+    complain,
     echo,
     index_option,
     json_option,
@@ -21,7 +22,7 @@ from kb.cli.common import (
     screen,
 )
 from kb.cli.complete import complete_issue
-from kb.cli.words import language
+from kb.cli.words import language, say
 from kb.errors import IndexMissing
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def _found(base: AnyBase, issue: str, *, as_json: bool) -> list[IssueRecord]:
         raise IndexMissing(f"{len(ids)} issues have {issue!r} in their id or title", hint=", ".join(ids[:_LISTED]))
     for records in found[:_LISTED]:
         echo(f"{records[0].issue}  [{records[0].project or '-'}] {title_in(language(), records)}")
-    more = f", {_LISTED} of them are listed" if len(ids) > _LISTED else ""
-    echo(f"kb: {len(ids)} issues have {issue!r} in their id or title{more}; `kb show ID` shows one", err=True)
+    complain(say("{n} issues have {part} in their id or title; `kb show ID` shows one", n=len(ids), part=repr(issue)))
+    if len(ids) > _LISTED:
+        complain(say("the first {n} are listed", n=_LISTED))
     sys.exit(_EXIT_SEVERAL)
