@@ -35,9 +35,8 @@ def question_of(words: Sequence[str]) -> str:
     if len(words) == 1:
         if _is_log(words[0]):
             if not words[0].startswith(_SUBSTITUTED):
-                _note(
-                    f"reading the log {_named(words[0])}; for the words themselves: echo {shlex.quote(words[0])} | kb"
-                )
+                path, command = _named(words[0]), f"echo {shlex.quote(words[0])} | kb"
+                complain(say("reading the log {log}; for the words themselves: {command}", log=path, command=command))
             return decode(_read_log(words[0]))
         if words[0].endswith(_LOGS) and not any(map(str.isspace, words[0])) and not os.path.exists(words[0]):
             complain(say("there is no file {name}; searching for the words", name=_named(words[0])))
