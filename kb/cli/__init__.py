@@ -33,6 +33,7 @@ _COMMANDS = {
     "search": "search.search",
     "scan": "scan.scan",
     "run": "run.run",
+    "last": "last.last",
     "show": "show.show",
     "projects": "projects.projects",
     "info": "info.info",
@@ -45,6 +46,7 @@ _COMMANDS = {
     "serve": "serve.serve",
     "import": "imports.imports",
     "mcp": "mcp.mcp",
+    "hook": "hook.hook",
     "completion": "completion.completion",
 }
 
