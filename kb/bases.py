@@ -126,6 +126,7 @@ class Bases:
             results += [answer] if answer else []
             silent += [silence] if silence else []
         if not results:
+            refused.sort(key=lambda error: not (error.hint or "").startswith("did you mean"))
             raise refused[0] if refused else BaseUnreachable("no base answers", hint="; ".join(map(": ".join, silent)))
         results.sort(key=lambda result: self._order.index(result.bases[0]))
         return _merged(results, k, silent)

@@ -274,7 +274,7 @@ ERRORS = {"KbError", "QueryError", "ArticleError", "IndexCorrupt", "IndexMismatc
 ERRORS |= {"IndexBusy", "EncoderUnavailable", "UsageError"}
 COVERED = ["base.py", "search/searcher.py", "logs/read.py", "articles/source.py", "articles/folder.py"]
 COVERED += ["index/snapshot.py", "index/trust.py", "index/locate.py", "cli/search.py", "cli/scan.py", "cli/show.py"]
-COVERED += ["cli/build.py", "cli/trust.py", "cli/run.py", "cli/common.py"]
+COVERED += ["cli/question.py", "cli/build.py", "cli/trust.py", "cli/run.py", "cli/common.py"]
 
 
 def _raised(path: Path) -> Iterator[str]:

@@ -38,6 +38,7 @@ LAYERS = [
         "why",
         "config",
         "language",
+        "lookup",
         "search",
         "scan",
         "base",

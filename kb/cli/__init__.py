@@ -2,6 +2,7 @@
 
 Each command has a module of its name (`import` is in `imports`), which is imported only when the command runs.
 
+    meant     what is meant where no command is named
     common    options that several commands share, opening the base, reading and writing
     render    results at a terminal: colour and layout
 """
@@ -32,6 +33,7 @@ _COMMANDS = {
     "search": "search.search",
     "scan": "scan.scan",
     "run": "run.run",
+    "last": "last.last",
     "show": "show.show",
     "projects": "projects.projects",
     "info": "info.info",
@@ -45,6 +47,7 @@ _COMMANDS = {
     "import": "imports.imports",
     "review": "review.review",
     "mcp": "mcp.mcp",
+    "hook": "hook.hook",
     "completion": "completion.completion",
 }
 
@@ -68,6 +71,37 @@ class _Group(click.Group):
         command = copy(command)
         command.short_help, command.help = line, f"{line}\n\n{command.help}"
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`... | kb` searches what comes, and `kb --json "the error"` is a search, too."""
+        if not ctx.resilient_parsing and self._searches(args):
+            args = ["search", *args]
+        return super().parse_args(ctx, args)
+
+    def _searches(self, args: list[str]) -> bool:
+        from kb.cli import meant
+
+        if not args:
+            return meant.has_piped_input()
+        if not args[0].startswith("-") or args[0] == "-" or _COMMANDS.keys() & {*args}:
+            return False
+        context = click.Context(self, help_option_names=["-h", "--help"])
+        search = self.get_command(context, "search")
+        if search is None or meant.is_option(args[0], self, context):
+            return False
+        return meant.is_option(args[0], search, context)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """What is no command is a question, or told what it may have been."""
+        if args[0] in _COMMANDS or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from kb.cli.meant import is_question, no_command
+
+        if not is_question(args, [*_COMMANDS]):
+            raise no_command(args, [*_COMMANDS])
+        return super().resolve_command(ctx, ["search", *args])
 
     def invoke(self, ctx: click.Context) -> Any:
         """A failed write has exit codes of its own; click and Python would exit with 1 or 120."""
@@ -105,8 +139,9 @@ def cli() -> None:
     粘贴报错、日志或一句描述（中英文皆可），得到已知问题、原因和解决办法。全程离线。
 
     \b
-      kb search "IndexError: pop from an empty deque"
-      python train.py 2>&1 | tail -n 100 | kb search -
+      kb "IndexError: pop from an empty deque"
+      python train.py 2>&1 | tail -n 100 | kb
+      kb train.log
       kb search 断点续训从第 0 步开始
     """
     speak(None)

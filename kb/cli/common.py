@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ __all__ = [
     "complain",
     "counted",
     "echo",
+    "ends_of",
     "forbid_network",
     "index_option",
     "is_terminal",
@@ -43,6 +45,7 @@ __all__ = [
     "print_json",
     "read_stdin",
     "screen",
+    "takes_colour",
     "told_error",
     "warn_on_stderr",
 ]
@@ -168,7 +171,12 @@ def screen() -> Screen:
     from kb.cli.render import Screen
 
     _require_stdout()
-    return Screen(colour=is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb")
+    return Screen(colour=takes_colour(sys.stdout))
+
+
+def takes_colour(stream: Any) -> bool:
+    """Is it a terminal that may get colours and bold type? https://no-color.org"""
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
 
 def _require_stdout() -> None:
@@ -178,17 +186,28 @@ def _require_stdout() -> None:
 
 def read_stdin() -> bytes:
     """All of stdin; of more than `MAX_STDIN` bytes, the first and the last half of that. Raises QueryError."""
-    half = MAX_STDIN // 2
     if sys.stdin is None:
         raise QueryError("stdin: cannot be read (it is closed)")
+    stdin = sys.stdin.buffer
     try:
-        data: bytes = sys.stdin.buffer.read(half)
-        tail = b""
-        while chunk := sys.stdin.buffer.read(1 << 20):
-            tail = (tail + chunk)[-half:] if len(tail) > half else tail + chunk
+        return ends_of(iter(lambda: stdin.read(1 << 20), b""))
     except OSError as error:
         raise QueryError(f"stdin: cannot be read ({error.strerror or error})") from None
-    return data + tail
+
+
+def ends_of(chunks: Iterable[bytes]) -> bytes:
+    """All of them; of more than `MAX_STDIN` bytes, the first and the last half of that."""
+    half = MAX_STDIN // 2
+    head, tail, size = bytearray(), deque[bytes](), 0
+    for chunk in chunks:
+        room = half - len(head)
+        head += chunk[:room]
+        if len(chunk) > room:
+            tail.append(chunk[room:])
+            size += len(tail[-1])
+        while tail and size - len(tail[0]) >= half:
+            size -= len(tail.popleft())
+    return bytes(head) + b"".join(tail)[-half:]
 
 
 def print_json(value: Any, indent: int | None = 1) -> None:

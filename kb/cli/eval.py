@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from kb.cli.common import (
     open_one,
     plain,
     print_json,
+    takes_colour,
 )
 from kb.errors import IndexWriteFailed, QueryError
 
@@ -290,7 +290,7 @@ def _miss(one: Judged) -> str:
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Prints a table: names to the left, numbers to the right; with colours at a terminal, as plain text in a pipe."""
     shown = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
-    if is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb":
+    if takes_colour(sys.stdout):
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb.cli.common import base_option, complain, echo, index_option, is_terminal, lang_option, open_base, plain
+from kb.cli.common import (
+    base_option,
+    complain,
+    echo,
+    index_option,
+    is_terminal,
+    lang_option,
+    open_base,
+    plain,
+    takes_colour,
+)
 from kb.cli.words import language, say
 from kb.errors import IndexWriteFailed, KbError
 
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
     from kb.records import Hit, IssueRecord, Lang, Verdict
     from kb.run import Outcome
 
-__all__ = ["run"]
+__all__ = ["explained", "run"]
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -85,15 +95,15 @@ def _explain(
     from kb.run.nested import without_explanations
 
     try:
-        output, explained = without_explanations(outcome.output)
-        if explained and report is None:
+        output, told = without_explanations(outcome.output)
+        if told and report is None:
             return
         with open_base(index, bases) as base:
             lang = language()
             answer = _ask(base, output, command, lang)
         if report is not None:
             _write_report(report, command, outcome, answer)
-        if not explained:
+        if not told:
             _print(outcome, answer, "" if answer.base == "bundled" else answer.base)
     except KbError as error:
         complain(error)
@@ -103,6 +113,16 @@ def _explain(
         if os.environ.get("KB_DEBUG"):
             raise
         complain(say("no explanation: {error}", error=f"{type(error).__name__}: {plain(str(error))}"))
+
+
+def explained(outcome: Outcome, command: tuple[str, ...], bases: tuple[str, ...], index: Path | None) -> Verdict:
+    """Prints the explanation on stdout, for somebody who asked. Raises KbError."""
+    from kb.run.nested import without_explanations
+
+    with open_base(index, bases) as base:
+        answer = _ask(base, without_explanations(outcome.output)[0], command, language())
+    _print(outcome, answer, "" if answer.base == "bundled" else answer.base, err=False)
+    return answer.verdict
 
 
 def _ask(base: AnyBase, output: bytes, command: tuple[str, ...], lang: Lang | None) -> _Answer:
@@ -133,15 +153,16 @@ def _how_it_ended(outcome: Outcome) -> str:
     return f"ended by signal {-outcome.code}"
 
 
-def _print(outcome: Outcome, answer: _Answer, where: str) -> None:
+def _print(outcome: Outcome, answer: _Answer, where: str, *, err: bool = True) -> None:
     """`where`: the base that the answer comes from; empty for the one that is part of kb."""
     from kb.cli.render import Screen
     from kb.run.nested import first_line, unknown_line
 
-    if sys.stderr is None:
+    stream = sys.stderr if err else sys.stdout
+    if stream is None:
         return
-    output = Screen(colour=is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb", err=True)
-    if is_terminal(sys.stderr) and not outcome.ends_a_line:
+    output = Screen(colour=takes_colour(stream), err=err)
+    if is_terminal(stream) and not outcome.ends_a_line:
         output.say("")
     how = _how_it_ended(outcome)
     if answer.verdict == "known" and answer.record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import signal
 import sys
 import time
 import zlib
@@ -29,6 +30,7 @@ from kb.cli.common import (
     print_json,
     screen,
 )
+from kb.cli.complete import complete_project
 from kb.cli.words import language, say
 from kb.errors import KbError, QueryError
 
@@ -37,9 +39,9 @@ if TYPE_CHECKING:
     from kb.records import Lang
     from kb.scan import Finding, Scanner, ScanReport
 
-__all__ = ["scan"]
+__all__ = ["chunks", "scan"]
 
-_EXIT_UNKNOWN, _EXIT_UNREADABLE = 1, 65
+_EXIT_UNKNOWN, _EXIT_UNREADABLE, _EXIT_INTERRUPTED = 1, 65, 130
 _CHUNK, _PIECE = 1 << 20, 1 << 14
 _LARGE = 20 << 20  # bytes from which a log gets a progress bar
 _DAMAGE = (OSError, EOFError, zlib.error)
@@ -57,7 +59,9 @@ def _number(context: click.Context, option: click.Parameter, value: float | None
     "logs", metavar="LOG...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False)
 )
 @lang_option
-@click.option("--project", help="Only issues of this project (`kb projects` lists them) or tag.")
+@click.option(
+    "--project", shell_complete=complete_project, help="Only issues of this project (`kb projects` lists them) or tag."
+)
 @click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
@@ -93,7 +97,7 @@ def scan(
       kubectl logs job/train | kb scan --json - | jq '.logs[].findings[].issue'
 
     Exits with 0 when it found a known issue, with 1 when it found none, and with 65 when it found none and a log is
-    damaged. The part before the damage is scanned.
+    damaged. The part before the damage is scanned; after Ctrl-C, what was found until then is printed.
     """
     if not logs:
         if sys.stdin is None or is_terminal(sys.stdin):
@@ -115,10 +119,15 @@ def scan(
                 continue
             one = Scans(base.scanners(project), lang=lang, warnings=warnings)
             try:
-                for chunk in _chunks(path, progress=not quiet):
-                    one.feed(chunk)
+                for chunk in chunks(path, progress=not quiet):
+                    with _whole():
+                        one.feed(chunk)
             except QueryError as error:
                 output.log(str(path), one.finish(), damage=error)
+            except KeyboardInterrupt:
+                output.log(str(path), one.finish(), damage=KbError("interrupted; the rest is not read", path=path))
+                output.end()
+                sys.exit(_EXIT_INTERRUPTED)
             else:
                 output.log(str(path), one.finish())
     output.end()
@@ -131,6 +140,28 @@ _SUMMARIES = {  # are some only likely, and is the log damaged?
     (False, True): "{known} in the first {lines} lines of {log}.",
     (True, True): "{known}, {likely}, in the first {lines} lines of {log}.",
 }
+
+
+@contextlib.contextmanager
+def _whole() -> Iterator[None]:
+    """Ctrl-C comes when the work in here is done, so that its result can be used; a second one comes at once."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    came: list[int] = []
+
+    def note(*_: object) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(1)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 class _Output:
@@ -199,7 +230,7 @@ class _Output:
             screen().searched(language() or "en", size=self._base.size, where=self._base.where)
 
 
-def _chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
+def chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
     """The bytes of a log, with a progress bar on stderr for a large one at a terminal.
 
     Raises QueryError for a damaged log, after everything that can be read of it.

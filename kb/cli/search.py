@@ -15,7 +15,6 @@ from kb.cli.common import (
     base_option,
     complain,
     index_option,
-    is_terminal,
     json_option,
     known_at,
     lang_option,
@@ -25,10 +24,11 @@ from kb.cli.common import (
     open_base,
     pager_option,
     print_json,
-    read_stdin,
     screen,
     told_error,
 )
+from kb.cli.complete import complete_project
+from kb.cli.question import question_of
 from kb.cli.words import language, say
 from kb.errors import QueryError
 
@@ -47,7 +47,9 @@ _EXIT_UNKNOWN = 1
 @click.option("--full", is_flag=True, help="Print the whole answer, not only what to try first.")
 @lang_option
 @only_option
-@click.option("--project", help="Search this project (`kb projects` lists them) or tag only.")
+@click.option(
+    "--project", shell_complete=complete_project, help="Search this project (`kb projects` lists them) or tag only."
+)
 @min_confidence_option
 @click.option(
     "--batch",
@@ -74,11 +76,12 @@ def search(
     bases: tuple[str, ...],
     index: Path | None,
 ) -> None:
-    """Find the known issue for TEXT: an error line, a whole log, or a description. "-" (or a pipe) reads stdin.
+    """Find the known issue for TEXT: an error line, a whole log, or a description. "-" (or a pipe) reads stdin,
+    the name of a file reads that file.
 
     \b
       kb search "pop from an empty deque"
-      kb search - < train.log
+      kb search train.log
       kb search --json -k 3 "loss 变成 nan" | jq .answered
       kb search --why "CUDA out of memory"
       kb search --batch questions.jsonl > answers.jsonl
@@ -89,7 +92,7 @@ def search(
     """
     if batch is not None and text:
         raise click.UsageError("give TEXT or --batch, not both")
-    question = "" if batch is not None else _question(text)
+    question = "" if batch is not None else question_of(text)
     params: dict[str, Any] = {"k": k, "lang": lang, "only": only, "project": project}
     params["min_confidence"] = known_at(min_confidence)
     with open_base(index, bases) as base:
@@ -122,16 +125,6 @@ def _form(result: SearchResult, *, why: bool) -> dict[str, Any]:
     from kb.why import answer_with_why
 
     return answer_with_why(result)
-
-
-def _question(text: tuple[str, ...]) -> str:
-    if text and text != ("-",):
-        return " ".join(text)
-    if sys.stdin is None or (not text and is_terminal(sys.stdin)):
-        raise click.UsageError('what is the question? kb search "the error message", or pipe a log into it')
-    from kb.text.decode import decode
-
-    return decode(read_stdin())
 
 
 def _lines_of(file: TextIO) -> Iterator[str]:

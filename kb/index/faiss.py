@@ -9,6 +9,7 @@ graph index would be worth its recall. docs/index-format.md describes the files.
 from __future__ import annotations
 
 import json
+import sys
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,6 +97,24 @@ def publish(folder: Path, batch: Batch) -> str:
     projects = sorted({r.project for r in batch.records if r.project})
     manifest = {**batch.manifest, "counts": counts, "projects": projects, "subjects": names}
     return snapshot.publish(folder, files, manifest)
+
+
+def _faiss() -> Any:
+    """FAISS. Its loader tells of some ten steps at INFO when it is imported first, which is of no concern to a program
+    that asks kb; its level is set back, and one that the program has set counts."""
+    if "faiss" not in sys.modules:
+        import logging
+
+        loader = logging.getLogger("faiss.loader")
+        if loader.level == logging.NOTSET:
+            loader.setLevel(logging.WARNING)
+            try:
+                import faiss
+            finally:
+                loader.setLevel(logging.NOTSET)
+    import faiss
+
+    return faiss
 
 
 def _line(value: Any) -> bytes:
@@ -220,14 +239,13 @@ class FaissStore:
         return len(self.header.columns.issue)
 
     def dense(self, vector: Array, k: int, rows: Array | None = None) -> Ranking:
-        import faiss
+        faiss = _faiss()
 
         owners, most, within = self._views.rows, len(self._views.rows), None
         if rows is not None:
             inside = np.isin(owners, rows)
             most = int(inside.sum())
-            swig: Any = faiss  # whose types say nothing of the wrappers
-            within = swig.SearchParameters(sel=swig.IDSelectorBitmap(np.packbits(inside, bitorder="little")))
+            within = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(np.packbits(inside, bitorder="little")))
         if not np.any(vector) or not most or k <= 0:
             return Ranking((), ())
         faiss.omp_set_num_threads(1)  # one query, 50,000 vectors: 1.9 ms; with two threads on a busy machine 32
@@ -250,7 +268,7 @@ class FaissStore:
     @cached_property
     def _halves(self) -> Any:
         """The vectors as FAISS takes them: one copy, made when first searched."""
-        import faiss
+        faiss = _faiss()
 
         vectors = self._views.vectors
         index = faiss.IndexScalarQuantizer(vectors.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)

@@ -39,8 +39,11 @@ def is_own(*paths: Path) -> bool:
 
 def _folder(windows: str, windows_default: str, mac: str, xdg: str, xdg_default: str) -> Path:
     """By the environment variable of the system, else its default below the user's home. Only absolute paths count: a
-    user without a home folder must not get one in the current folder, which may be anybody's."""
+    user without a home folder must not get one in the current folder, which may be anybody's; nor is a home made that
+    is not there (`HOME=/nonexistent` of a service)."""
     home = Path(os.path.expanduser("~"))
+    if not home.is_dir():
+        home = Path()
     if sys.platform == "win32":
         bases = [Path(os.environ.get(windows) or home / windows_default)]
     elif sys.platform == "darwin":

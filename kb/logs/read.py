@@ -53,7 +53,8 @@ _MAY_NAME_A_FAILURE = re.compile(r"[Ee]rror|ERROR|Exception|Traceback|[Ff]ail|FA
 def read(text: str, *, printed: bool = False) -> Query:
     """`printed`: a program printed all of it, and nobody wrote around it. Time is linear in the text.
 
-    Raises QueryError for a text without a single letter or digit."""
+    Raises QueryError for what is no text, or has not a single letter or digit."""
+    _require_text(text)
     cut = clean(_ANSI.sub("", _shortened(text)))
     if not any(char.isalnum() for char in cut):
         raise QueryError(
@@ -158,6 +159,12 @@ def _failures(first: dict[str, str], launched: dict[str, str]) -> tuple[str, ...
 def _lang(words: str) -> Lang:
     """Programs print English on every machine: one Chinese character shows that a Chinese reader asks."""
     return "zh" if HAN_CHAR.search(words) else "en"
+
+
+def _require_text(question: object) -> None:
+    if not isinstance(question, str):
+        what = f"the question is of type {type(question).__name__}, and it can only be a str"
+        raise QueryError(what, hint="bytes: text.decode(); an exception: its traceback")
 
 
 def _shortened(text: str) -> str:

@@ -98,11 +98,10 @@ class Searcher:
         if not 0 <= min_confidence <= 1:
             raise QueryError(f"min_confidence is {min_confidence}, it can be 0 to 1")
         query = read(text, printed=printed)
-        columns, manifest = self.store.header.columns, self.store.header.manifest
+        columns = self.store.header.columns
         rows = columns.rows(lang=only, project=project)
         if rows is not None and not len(rows) and not self._knows(project):
-            known = ", ".join(manifest["projects"][:20])
-            raise QueryError(f"no article is about the project {project!r}", hint=f"`kb projects` lists them: {known}")
+            raise QueryError(f"no article is about the project {project!r}", hint=self._projects_like(project))
         read_as, hits = self._of_readings(query, k, rows, lang, min_confidence, absent)
         said = verdict(hits[0].confidence, min_confidence) if hits and not hits[0].ruled_out else "unknown"
         if query.is_log and not query.failures:
@@ -114,6 +113,16 @@ class Searcher:
     def _knows(self, project: str | None) -> bool:
         rows = self.store.header.columns.rows(project=project)
         return rows is None or len(rows) > 0
+
+    def _projects_like(self, name: str | None) -> str:
+        """What to try in the place of a project that is not there."""
+        from difflib import get_close_matches
+
+        header = self.store.header
+        names = {one.casefold(): one for one in [*header.columns.subjects, *header.manifest["projects"]]}
+        near = [names[one] for one in get_close_matches((name or "").casefold()[:100], names, n=3)]
+        known = ", ".join(header.manifest["projects"][:20])
+        return f"did you mean {' or '.join(near)}?" if near else f"`kb projects` lists them: {known}"
 
     def _of_readings(
         self,
