@@ -605,3 +605,36 @@ def test_a_question_is_not_known_without_its_article() -> None:
     for question in questions:
         assert not {hit.issue for hit in found[question.id].hits} & {*question.wanted}
     assert sum(result.answered for result in found.values()) <= 1
+
+
+# --- the base's own questions ---------------------------------------------------------------------------------------
+
+
+def test_questions_made_from_the_base(index: Path) -> None:
+    from kb.evaluate.own import ask_own, own_questions
+
+    with KnowledgeBase.open(index) as base:
+        records = base.records()
+        found = {one.kind: one for one in ask_own(base.searcher)}
+    assert {*found} == {"line", "sentence", "title"}
+    for record in records:
+        assert list(own_questions(record)) == list(own_questions(record))
+        for _, question in own_questions(record):
+            assert question not in ("\n".join(record.errors), record.title)
+    for one in found.values():
+        row = one.as_dict(0.5)
+        assert row["questions"] == len(one.right) == len(one.left_out) > 10
+        assert row["known_right"] + row["known_wrong"] <= 1
+        assert row["left_out_known"] <= row["known_right"]
+    assert found["line"].as_dict(0.5)["first"] > 0.8
+    assert found["line"].as_dict(0.0)["left_out_known"] == 1.0  # something is always nearest
+    assert found["line"].as_dict(1.0)["known_right"] == 0.0
+
+
+def test_kb_eval_without_a_file(index: Path) -> None:
+    ran = CliRunner().invoke(cli, ["eval", "--index", str(index), "--json"])
+    assert ran.exit_code == 0
+    form = json.loads(ran.output)
+    assert [row["kind"] for row in form["own"]] == ["line", "sentence", "title"]
+    told = CliRunner().invoke(cli, ["eval", "--index", str(index)])
+    assert "known without its issue" in told.output

@@ -18,6 +18,7 @@ from kb.cli.common import (
     index_option,
     is_terminal,
     json_option,
+    known_at,
     min_confidence_option,
     only_option,
     open_one,
@@ -76,9 +77,8 @@ def _drawable(context: click.Context, option: click.Parameter, path: Path | None
 @click.command("eval")
 @click.argument(
     "files",
-    metavar="FILE...",
+    metavar="[FILE]...",
     nargs=-1,
-    required=True,
     type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False),
 )
 @only_option
@@ -119,9 +119,11 @@ def evaluate(
     as_json: bool,
     index: Path | None,
 ) -> None:
-    """Measure how well the base answers the questions of FILE ("-" for stdin), whose right answers are known.
+    """Measure how well the base answers the questions of FILE ("-" for stdin), whose right answers are known. Without
+    FILE, questions that are made from its own records: how far can its confidence be trusted on these articles?
 
     \b
+      kb eval
       kb eval questions.jsonl
       kb eval questions.jsonl --misses --plot figures.svg
       kb eval questions.jsonl --leave-out articles
@@ -153,6 +155,9 @@ def evaluate(
     The calibration error is better when lower. All others are better when higher, and --fail-under takes them.
     """
     gc.enable()
+    if not files:
+        _ask_own(index, known_at(min_confidence), as_json=as_json)
+        return
     from kb.evaluate import evaluate as measured
     from kb.evaluate import read_questions
 
@@ -175,6 +180,24 @@ def evaluate(
         if out is not None:
             _show_left_out(out, misses=misses)
     sys.exit(_EXIT_BELOW if _below(found.all, fail_under) else 0)
+
+
+def _ask_own(index: Path | None, known_at: float, *, as_json: bool) -> None:
+    from kb.evaluate.own import ask_own
+
+    with open_one(index) as base, Progress(is_terminal(sys.stderr)) as progress:
+        rows = [one.as_dict(known_at) for one in ask_own(base.searcher, progress)]
+    if as_json:
+        print_json({"known_at": known_at, "own": rows})
+        return
+    if not rows:
+        raise QueryError("this base has no record to ask about", hint="kb build")
+    echo("Questions made from the base's own records, as shares; the last column should be near 0:")
+    echo(f"{'':10}{'questions':>10}{'first':>8}{'known':>8}{'wrong':>8}{'known without its issue':>26}")
+    for row in rows:
+        shares = f"{row['first']:8.2f}{row['known_right']:8.2f}{row['known_wrong']:8.2f}{row['left_out_known']:26.2f}"
+        echo(f"{row['kind']:10}{row['questions']:10}{shares}")
+    echo(f"An issue counts as known from confidence {known_at:g} on (--min-confidence, or known-at in kb.toml).")
 
 
 def _read(file: Path) -> tuple[bytes, str]:
