@@ -127,6 +127,7 @@ def _shell(shell: str, script: str) -> str:
     """What an interactive shell prints that reads `script` from a terminal of its own."""
     import pty
 
+    (Path.cwd() / "history").unlink(missing_ok=True)
     leader, follower = pty.openpty()
     child = subprocess.Popen(
         START[shell].split() + (["-i"] if shell != "fish" else []),
