@@ -192,7 +192,7 @@ def test_a_hook_makes_no_index(
     guard._base.cache_clear()
     with caplog.at_level(logging.DEBUG, "kb"):
         assert guard.Guard().ask_in_time(lambda: "boom", 10) is None
-    assert not (tmp_path / "home" / "cache").exists()
+    assert [path.name for path in (tmp_path / "home").rglob("*") if path.is_file()] in ([], [guard.TOLD])
     assert [record.levelno for record in caplog.records] == [logging.DEBUG]
 
 
@@ -951,3 +951,26 @@ def test_the_hint_in_the_docs_is_what_is_said(index: Path) -> None:
             hit = opened.search("IndexError: pop from an empty deque", 1, lang=lang).hits[0]  # type: ignore[arg-type]
         said = [re.sub(r"\(\d+%\)", "(%)", line) for line in known_issue(hit, 80)]
         assert [line for line in shown if re.sub(r"\(\d+%\)", "(%)", line) not in said] == []
+
+
+HOST = "import kb; kb.install_excepthook(seconds=20); raise RuntimeError('boom')"
+
+
+def test_a_new_user_is_told_once_why_the_hooks_are_silent(tmp_path: Path) -> None:
+    def said(**environment: str) -> str:
+        ran = subprocess.run(
+            [sys.executable, "-c", HOST],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+        )
+        return ran.stderr.partition("RuntimeError: boom\n")[2]
+
+    assert said(XDG_CACHE_HOME="/dev/null/cache", HOME="/dev/null") == ""
+    assert said(KB_INDEX="/nowhere") == ""
+    first = said()
+    assert "there is no index" in first
+    assert "kb projects" in first
+    assert said() == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -116,15 +117,17 @@ def test_outside_of_tmux_it_says_what_it_takes(path: Path) -> None:
 
 
 def _said(out: str, name: str) -> str:
-    found = re.search(rf"^.*{name}=\[(.*?)\]", out, re.MULTILINE)
-    assert found, out
-    return found[1]
+    """The last one: what was typed stands before it."""
+    found = re.findall(rf"{name}=\[(.*?)\]", out)
+    assert len(found) > 1, out
+    return str(found[-1])
 
 
 def _shell(shell: str, script: str) -> str:
     """What an interactive shell prints that reads `script` from a terminal of its own."""
     import pty
 
+    (Path.cwd() / "history").unlink(missing_ok=True)
     leader, follower = pty.openpty()
     child = subprocess.Popen(
         START[shell].split() + (["-i"] if shell != "fish" else []),
@@ -139,6 +142,8 @@ def _shell(shell: str, script: str) -> str:
     os.write(leader, script.encode() + b"\nexit 0\n")
     end = time.monotonic() + 30
     while time.monotonic() < end:
+        if not select.select([leader], [], [], 8)[0]:
+            break
         try:
             data = os.read(leader, 1 << 16)
         except OSError:

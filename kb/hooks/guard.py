@@ -143,11 +143,34 @@ def _base(index: str | tuple[Location, ...] | None) -> AnyBase:
     if not ready:  # before the import of numpy, which would be in vain
         from kb.errors import IndexMissing
 
+        if any(place.kept_fresh for place in found):  # one that kb would make
+            _say_why_silent()
         where = found[0].index if found else None
         raise IndexMissing("there is no index here yet; `kb search` or `kb build` makes it", path=where)
     from kb.bases import opened
 
     return opened([replace(place, articles=None, kept_fresh=False) for place in ready])
+
+
+TOLD = "told-no-index"
+"""a file in the user's cache: this user was told why the hooks are silent"""
+
+
+def _say_why_silent() -> None:
+    """Says once to each user, on stderr, why no failure is explained: there is no index yet. Where that cannot be
+    remembered, nothing is said."""
+    with suppress(Exception):
+        from kb.index.user import cache_folder, is_own
+
+        folder = cache_folder()
+        if sys.stderr is None or not is_own(folder):
+            return
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(folder / TOLD, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        sys.stderr.write(
+            "kb: failures are not explained yet: there is no index; `kb projects` makes it (said once)\n"
+            "kb: 尚未建立索引，暂不能解释报错；运行 `kb projects` 即可建立（仅提示一次）\n"
+        )
 
 
 class _Gate:
