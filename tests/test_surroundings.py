@@ -51,7 +51,7 @@ def test_without_a_home_every_command_works_and_nothing_is_written(
     )
     assert "Traceback" not in ran.stderr
     assert "bug in kb" not in ran.stderr
-    assert ran.returncode in (0, 1)
+    assert ran.returncode in ((66,) if command == ["last"] else (0, 1))
     assert [path.name for path in Path.cwd().iterdir()] == ["a.log"]
     assert not Path("/nonexistent-home").exists()
 
