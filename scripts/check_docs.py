@@ -83,6 +83,8 @@ def usage(path: Path) -> list[str]:
                     continue
                 plain = [word for word in words if not word.startswith("-")]
                 name = plain[0] if plain else None
+                if name and (" " in name or "." in name):  # a question or a log: `kb "CUDA out of memory"`
+                    name, words = "search", ["search", *words]
                 command = COMMANDS.get(name) if name else cli
                 if isinstance(command, click.Group) and len(plain) > 1:
                     command = command.get_command(click.Context(command), plain[1])
