@@ -9,6 +9,7 @@ In: pasted text and an opened store. Out: a `kb.records.SearchResult`.
     front      the vectors of the terms of records, each once
     evidence   what speaks for and against the first few, looked at closely
     verdict    from evidence to a confidence: known, likely or unknown
+    same       do records of different bases tell the same fault?
     explain    the same for the output of a command that failed
 
 weights.json holds the fitted weights of ranking and evidence.
