@@ -2,6 +2,8 @@
 `Evaluation` with recall, MRR, nDCG, answer and abstention rates, calibration and latency.
 
     questions   reads a file of questions
+    leave_out   each question without the article that answers it
+    own         questions that are made from the base's own records
     figures     the figures, and what each of them means
     plot        a picture of calibration and recall (needs the extra `plot`)
 """

@@ -5,6 +5,8 @@ term weights; what they are worth is decided in `kb.search`.
 
     build      articles -> a published index; takes over what did not change
     passages   which texts of a record are encoded and indexed
+    twins      which issues of an English and a Chinese article are the same
+    faults     which issues tell the same fault
     bm25       term weights
     snapshot   commits files to a folder in one step; lock, manifest, checksums
     store      the seam: what a store must do
@@ -15,6 +17,7 @@ term weights; what they are worth is decided in `kb.search`.
     locate     which base is meant here; trust: may it answer?
     user       the user's cache and settings folders
     cache      indexes of articles that have none of their own
+    names      ids and projects of an index, cheaply, for completion
     follow     a reader moves to the newest snapshot
     fsck       checks an index, repairs nothing
 
