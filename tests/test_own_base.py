@@ -64,9 +64,9 @@ def test_what_prints_the_same_line_is_left_out_with_it(tmp_path: Path) -> None:
     )
     KnowledgeBase.build(tmp_path / "pages", tmp_path / "index")
     with KnowledgeBase.open(tmp_path / "index") as base:
-        line = next(one for one in ask_own(base.searcher) if one.kind == "line")
-        assert line.right
-        assert max(line.left_out) < KNOWN_AT  # nothing is left that prints it
+        asked = next(one for one in ask_own(base.searcher) if one.kind == "line")
+        assert asked.right
+        assert max(asked.left_out) < KNOWN_AT  # nothing is left that prints it
 
 
 def test_a_base_tells_its_own_pages_apart(plain: KnowledgeBase) -> None:
