@@ -509,7 +509,6 @@ def test_what_goes_wrong_is_said(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "Missing argument 'FILE...'"),
         (["no-such-file.jsonl"], "does not exist"),
         (["."], "is a directory"),
         (["-", "--min-confidence", "2"], "--min-confidence"),

@@ -15,6 +15,7 @@ from kb.index.snapshot import read_manifest
 
 DEQUE = "IndexError: pop from an empty deque"
 BUS = "RuntimeError: DataLoader worker (pid 77) is killed by signal: Bus error."
+MEMORY = "RuntimeError: CUDA error: an illegal memory access was encountered"
 QUESTIONS = [DEQUE, BUS, "loss 变成 nan", "exit code -9", "the weather is fine", "bf16 compute capability 7.5"]
 
 
@@ -44,7 +45,7 @@ def test_a_doubled_base_answers_as_the_single_one(doubled: KnowledgeBase, index:
 
 
 def test_a_scan_finds_each_fault_once(doubled: KnowledgeBase) -> None:
-    found = doubled.scan(["ok", DEQUE, "ok", BUS, DEQUE]).findings
+    found = doubled.scan(["ok", DEQUE, "ok", MEMORY, DEQUE]).findings
     assert [finding.first_line for finding in found] == [2, 4]
 
 
@@ -99,3 +100,17 @@ def test_the_index_is_the_same_whatever_came_before(doubled: KnowledgeBase, tmp_
     (folder / "en" / "zzz.md").unlink()
     KnowledgeBase.build(folder, tmp_path / "index")
     assert read_manifest(tmp_path / "index")[1] == doubled.snapshot
+
+
+def test_of_several_versions_the_newest_is_shown(tmp_path: Path) -> None:
+    """Unless the question has words that only an older one has; 1.10 is newer than 1.9."""
+    printed = "```\nFrobError: lantern out of oil\n```"
+    page = f"# Frobs\n\n## The frob of {{0}} stalls\n\n### Symptom\n\n{printed}\n\n{{1}}\n\n### Fix\n\nWait.\n"
+    (tmp_path / "articles").mkdir()
+    for version, more in (("1.2", "It glows purple."), ("1.9", ""), ("1.10", "")):
+        text = page.format(f"v{version}", more)
+        (tmp_path / "articles" / f"frobs-{version}.md").write_text(text, "utf-8")
+    KnowledgeBase.build(tmp_path / "articles", tmp_path / "index")
+    with KnowledgeBase.open(tmp_path / "index") as base:
+        assert [hit.issue for hit in base.search("FrobError: lantern out of oil").hits] == ["frobs-1.10#1"]
+        assert base.search("FrobError: lantern out of oil, it glows purple").hits[0].issue == "frobs-1.2#1"

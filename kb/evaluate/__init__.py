@@ -104,9 +104,11 @@ def evaluate(
 ) -> Evaluation:
     """Asks every question once. `only` searches one language; `min_confidence` replaces the base's own threshold.
 
-    A question whose issue is not in the base is listed as absent and counts in no figure. Raises QueryError for a
-    question that cannot be asked.
+    An issue that tells the same fault as a right one is right, too: of such issues a search names one. A question whose
+    issue is not in the base is listed as absent and counts in no figure. Raises QueryError for a question that cannot
+    be asked.
     """
+    told = base.searcher.first_telling
     issues = {record.issue for record in base.records() if only in (None, record.lang)}
     known = issues | {slug_of(issue) for issue in issues}
     present = [one for one in questions if not one.wanted or known.intersection(one.wanted)]
@@ -120,7 +122,8 @@ def evaluate(
         answered = result.answered
         if min_confidence is not None:
             answered = confidence is not None and confidence >= min_confidence
-        found = [hit.issue for hit in result.hits]
+        named = {told.get(issue, issue): issue for issue in question.wanted}
+        found = [named.get(told.get(hit.issue, ""), hit.issue) for hit in result.hits]
         judged.append(judge(question, found, known, confidence=confidence, answered=answered, took_ms=result.took_ms))
         if progress is not None:
             progress("ask", done, len(present))

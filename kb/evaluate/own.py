@@ -2,7 +2,8 @@
 
 Nobody has to write questions, so this works on any base. Each record gives up to three: an error line with other
 numbers and without a fifth of its words, its title without two fifths, a sentence of its symptom without two fifths.
-Each is asked twice: with its issue in the base, and with it passed over, so that every answer is wrong. Questions made
+Each is asked twice: with its issue in the base, and with it passed over, so that every answer is wrong. With it go the
+rest of its article and whatever prints one of its error lines: those would be right, in part at least. Questions made
 of a record's own words are easier than what people type; the figures say whether confidence means on this base what it
 means on kb's own articles, and where to set `known-at`.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,8 @@ __all__ = ["OwnAnswers", "ask_own", "own_questions"]
 RECORDS = 200  # of a larger base so many are asked about, chosen by their ids
 _LEAST_CHARS = 12  # of a question
 _WORD = re.compile(rf"{HAN_CHAR.pattern}{{1,2}}|[^\s\u4e00-\u9fd5]+")
+
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,17 @@ class OwnAnswers:
 def ask_own(searcher: Searcher, progress: Progress | None = None) -> list[OwnAnswers]:
     """The answers by kind. Takes some 50 ms a record, for at most `RECORDS` of them."""
     columns, same = searcher.store.header.columns, searcher.first_telling
+    records = searcher.records()
+    near: dict[str, set[int]] = defaultdict(set)
+    for row, record in enumerate(records):
+        for mark in _marks(record):
+            near[mark].add(row)
     found: dict[str, list[tuple[float, bool, float]]] = {}
-    chosen = _chosen(searcher.records())
+    chosen = _chosen(records)
     for done, (row, record) in enumerate(chosen, 1):
-        absent = set(columns.tellings([row])[0].tolist())
+        told = columns.tellings([row])[0].tolist()
+        others = set[int]().union(*(near[mark] for one in told for mark in _marks(records[one])))
+        absent = set(columns.tellings(sorted(others))[0].tolist())
         for kind, question in own_questions(record):
             try:
                 there = searcher.search(question, 1).hits[:1]
@@ -79,6 +90,12 @@ def ask_own(searcher: Searcher, progress: Progress | None = None) -> list[OwnAns
         OwnAnswers(kind, *(tuple(column) for column in zip(*answers, strict=True)))
         for kind, answers in sorted(found.items())
     ]
+
+
+def _marks(record: IssueRecord) -> set[str]:
+    """By these two records belong together: their article, and each error line but for its numbers."""
+    lines = {" ".join(_LETTERS.findall(line.casefold())) for line in record.errors}
+    return {record.issue.rpartition("#")[0], *lines} - {""}
 
 
 def own_questions(record: IssueRecord) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ graph index would be worth its recall. docs/index-format.md describes the files.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ def publish(folder: Path, batch: Batch) -> str:
     from kb.index.faults import faults  # late: a search has no use for it
 
     lines = [_line(record.as_dict()) for record in batch.records]
-    issues = {issue: i for i, issue in enumerate(sorted({r.issue for r in batch.records}))}
+    issues = {issue: i for i, issue in enumerate(sorted({r.issue for r in batch.records}, key=_by_version))}
     subjects = [{name.casefold() for name in (r.project, *r.tags) if name} for r in batch.records]
     names = sorted(set().union(*subjects))
     number = {name: i for i, name in enumerate(names)}
@@ -115,6 +116,12 @@ def _faiss() -> Any:
     import faiss
 
     return faiss
+
+
+def _by_version(issue: str) -> tuple[list[tuple[int, str]], str]:
+    """Orders names so that that of version 1.10 comes after that of 1.9."""
+    parts = re.split(r"(\d{1,18})", issue)  # a name begins with a text, empty or not: texts and numbers alternate
+    return [(int(part), "") if n % 2 else (0, part) for n, part in enumerate(parts)], issue
 
 
 def _line(value: Any) -> bytes:

@@ -32,7 +32,7 @@ class Columns:
     """What each row is."""
 
     issue: Array
-    """(n,) int32: a number that the translations of one issue share"""
+    """(n,) int32: a number that the translations of one issue share; it grows with the version in the issue's name"""
     fault: Array
     """(n,) int32: a number that the issues of one fault share (`kb.index.faults`)"""
     lang: Array

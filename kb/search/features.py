@@ -30,6 +30,7 @@ _CANDIDATES = 20  # records from each half; with 60 nothing changes on 846 quest
 _COMPARED = 8  # issues whose error lines are compared word by word; with 4 one more log is missed, with 16 none less
 _SAYS_ENOUGH = 2.5  # what a line must say to identify a failure by itself; a term that no issue has says 1
 _CONTRADICTED = 0.5  # what is left of every feature when the issue prints another code, or a number excludes it
+_AS_MUCH = 0.97  # of the best BM25 sum of a fault: what differs less, differs by the lengths of the pages alone
 _MAX_TERMS = 400  # of a long log, the most informative
 
 
@@ -148,7 +149,7 @@ def candidates(
         "bigram_overlap": nothing.copy(),
     }
     table = {name: np.asarray(column, np.float32) for name, column in table.items()}
-    best = _best_of_each(row_weights.sum(axis=1), starts)
+    best = _best_of_each(row_weights.sum(axis=1), columns.issue[translations], starts)
     chosen = translations[best]
     inside = np.ones(len(chosen), bool) if rows is None else np.isin(chosen, rows)
     compared = _promising(table, query, inside)
@@ -279,10 +280,13 @@ def _covered(weights: Array, informative: Array, terms: Sequence[str], part: dic
     return ranking.coverage(weights, informative * share, unseen)
 
 
-def _best_of_each(scores: Array, starts: Array) -> Array:
-    """The position of the highest score in every group; `starts` are the groups' first positions."""
-    group = np.repeat(np.arange(len(starts)), np.diff([*starts.tolist(), len(scores)]))
-    order = np.lexsort((-scores, group))
+def _best_of_each(scores: Array, issues: Array, starts: Array) -> Array:
+    """The position of the highest score in every group; among issues that come near it the last, which is the newest
+    version (`issues`: their numbers). `starts` are the groups' first positions."""
+    sizes = np.diff([*starts.tolist(), len(scores)])
+    group = np.repeat(np.arange(len(starts)), sizes)
+    near = scores >= _AS_MUCH * np.repeat(np.maximum.reduceat(scores, starts), sizes)
+    order = np.lexsort((-scores, -issues * near, ~near, group))
     return order[np.searchsorted(group, np.arange(len(starts)))]
 
 
