@@ -1,7 +1,7 @@
 """Do two records of different bases, which answer one question, tell the same fault?
 
-Within one index `kb.index.faults` knows it, by the terms of all records. Between bases there is no common vocabulary, and
-few records are compared: the hits of one question, which it has brought near each other already.
+Within one index `kb.index.faults` knows it, by the terms of all records. Between bases there is no common vocabulary,
+and few records are compared: the hits of one question, which it has brought near each other already.
 """
 
 from __future__ import annotations
