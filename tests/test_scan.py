@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb import KnowledgeBase
-from kb.cli.scan import _chunks
+from kb.cli.scan import chunks
 from kb.errors import QueryError
 from kb.index import follow
 from kb.index.build import build
@@ -499,7 +499,7 @@ def test_the_exit_code_of_the_command(kb: Callable[..., subprocess.CompletedProc
     broken = tmp_path / "broken.gz"
     broken.write_bytes(gzip.compress(b"x" * 9999)[:-9])
     with pytest.raises(QueryError, match=r"broken\.gz"):
-        list(_chunks(broken, progress=False))
+        list(chunks(broken, progress=False))
 
 
 @pytest.mark.parametrize("value", ["nan", "-0.1", "1.1", "x"])

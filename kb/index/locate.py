@@ -74,7 +74,7 @@ class Location:
     """how kb.toml calls it; empty where it has no name there"""
     lang: Lang | None = None
     """of articles that do not state theirs, by kb.toml"""
-    projects: Mapping[str, str] = field(default_factory=dict)
+    projects: Mapping[str, str] = field(default_factory=dict, hash=False)  # a place is a key of caches
     """folder -> the project of the articles there that name none, by kb.toml"""
 
 

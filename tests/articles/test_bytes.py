@@ -54,12 +54,31 @@ def test_bidi_and_zero_width_characters_survive() -> None:
     assert parse(text.encode(), path="zh/a.md").records[0].symptom == "服务\u202e退出\u200b。"
 
 
-@pytest.mark.parametrize("stem", ["../x", "a#1", "..", ".hidden", "a b", "a\n", "a\x1b[0m", "%2e%2e", "", "x" * 300])
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("zh/12-vite.zh.md", "12-vite"),
+        ("12-vite.en.md", "12-vite"),
+        ("deep/er/12-vite.md", "deep-er-12-vite"),
+        ("zh/..x.md", "x"),
+        ("zh/a#1.md", "a-1"),
+        ("zh/.hidden.md", "hidden"),
+        ("zh/a b.md", "a-b"),
+        ("zh/a\n.md", "a"),
+        ("zh/a\x1b[0m.md", "a-0m"),
+        ("zh/%2e%2e.md", "2e-2e"),
+    ],
+)
+def test_any_name_is_made_a_key(name: str, slug: str) -> None:
+    assert parse(TEXT.encode(), path=name).slug == slug
+
+
+def test_a_long_name_keeps_its_beginning() -> None:
+    slugs = {parse(TEXT.encode(), path=f"zh/{'x' * 300}{end}.md").slug for end in "ab"}
+    assert len(slugs) == 2 and all(slug.startswith("xxx") and len(slug) <= 200 for slug in slugs)
+
+
+@pytest.mark.parametrize("stem", ["..", "", "___"])
 def test_names_that_cannot_be_keys(stem: str) -> None:
     with pytest.raises(ArticleError, match="cannot name an issue"):
-        parse(TEXT.encode(), path=f"zh/{stem}.md" if stem != "../x" else "zh/..x.md")
-
-
-@pytest.mark.parametrize("path", ["zh/12-vite.zh.md", "12-vite.en.md", "deep/er/12-vite.md"])
-def test_the_slug_is_the_stem_without_its_language(path: str) -> None:
-    assert parse(TEXT.encode(), path=path).slug == "12-vite"
+        parse(TEXT.encode(), path=f"zh/{stem}.md")
