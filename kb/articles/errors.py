@@ -21,6 +21,8 @@ _SPAN_THEN_WORDS = re.compile(r"^`[^`\n]{1,500}` [a-z]")
 _MESSAGE_FIRST = re.compile(
     rf"([A-Z][\w'.,:-]{{0,20}}(?: [\w'.,:()-]{{1,24}}){{1,12}}?(?: [a-z]{{2,20}}){{1,3}})\s?(?=[{HAN}（])"
 )
+# A Chinese title that ends with one: `启动报错：duplicated store address`.
+_MESSAGE_LAST = re.compile(r"(?:报错|错误|异常|失败)(?:信息)?[为是]?\s?[:：,，]?\s?([A-Za-z\[][!-~]*(?: [!-~]+){1,40})$")
 _SPAN = re.compile(r"`([A-Za-z]{3,30}(?: [\w'.,:()-]{1,30}){1,14})`")
 _CODE = re.compile(r"`([^`\n]{8,600})`")
 _OPTION = re.compile(r"\s--?[A-Za-z]")
@@ -37,6 +39,7 @@ def errors_in(title: str, symptom: Sequence[Part]) -> list[str]:
     for part in symptom:
         found += _in_prose(part.text) if part.text else _in_lines(part.lines)
     found += [hit[1].strip(" ,;:-")] if (hit := _MESSAGE_FIRST.match(title)) and not is_command(title) else []
+    found += [hit[1]] if (hit := _MESSAGE_LAST.search(title)) and not is_command(hit[1]) else []
     found += [span for span in _SPAN.findall(title) if not is_command(span) and not looks_like_code(span)]
     found += [title] if opens_with_error(title) and len(title) < 300 and "`" not in title else _in_prose(title)
     kept = [text[:_MAX_CHARS] for text in dict.fromkeys(text.strip() for text in found) if len(text) >= 4]

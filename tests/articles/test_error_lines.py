@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kb.articles.errors import errors_in
 from kb.logs.classify import is_command, is_error_line
 from kb.logs.errors import error_lines, quoted_errors
 
@@ -106,3 +107,18 @@ def test_errors_inside_a_sentence(sentence: str, expected: list[str]) -> None:
 def test_commands(line: str) -> None:
     assert is_command(line)
     assert not is_command("KeyError: 'docker'")
+
+
+@pytest.mark.parametrize(
+    ("title", "errors"),
+    [
+        ("TiKV 启动报错：duplicated store address", ["duplicated store address"]),
+        ("物化视图构建失败: fail to allocate memory", ["fail to allocate memory"]),
+        ("truncate 失败，报错信息为 create partition timeout", ["create partition timeout"]),
+        ("类型错误 (Type error)", []),
+        ("启动失败：nginx", []),
+        ("安装失败：pip install -U torch", []),
+    ],
+)
+def test_a_title_that_ends_with_a_message(title: str, errors: list[str]) -> None:
+    assert errors_in(title, []) == errors
