@@ -1,4 +1,4 @@
-"""`kb hook` and `kb last`, in real shells inside a real tmux, and what the shells must not notice of it."""
+"""`kb hook` and `kb last`, in real shells inside a real tmux and screen, and what the shells must not notice of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def path(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("KB_INDEX", str(index))
-    for name in ("TMUX", "TMUX_PANE", "KB_LAST_COMMAND", "PROMPT_COMMAND"):
+    for name in ("TMUX", "TMUX_PANE", "STY", "WINDOW", "KB_LAST_COMMAND", "PROMPT_COMMAND"):
         monkeypatch.delenv(name, raising=False)
     return folder
 
@@ -74,6 +74,60 @@ class Pane:
 
     def close(self) -> None:
         subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
+
+
+class Window(Pane):
+    """A shell in a GNU screen of its own."""
+
+    def __init__(self, name: str, shell: str) -> None:
+        self._name = name
+        self._count = 0
+        self._shell = shell
+        command = ["screen", "-U", "-h", "2000", "-c", "/dev/null", "-dmS", name, *START[shell].split()]
+        subprocess.run(command, check=True, timeout=20, env={**os.environ, "LC_ALL": "C.UTF-8"})
+        self._send("width -w 100")
+        self.type(EVAL[shell])
+
+    def _send(self, *words: str) -> None:
+        ran = subprocess.run(["screen", "-S", self._name, "-p", "0", "-X", *words], check=False, capture_output=True)
+        assert ran.returncode == 0, ran.stdout
+
+    def type(self, line: str) -> str:
+        self._count += 1
+        done, copy = Path.cwd() / f"done{self._count}", Path.cwd() / f"copy{self._count}"
+        self._send("stuff", line.replace("\\", "\\\\").replace("^", "\\^").replace("$", "\\$") + "\n")
+        self._send("stuff", f" touch {done}\n")
+        for _ in range(400):
+            if done.exists():
+                break
+            time.sleep(0.05)
+        self._send("hardcopy", "-h", str(copy))
+        time.sleep(0.3)
+        text = copy.read_text("utf-8", "replace")
+        assert done.exists(), text
+        return text
+
+    def close(self) -> None:
+        subprocess.run(["screen", "-S", self._name, "-X", "quit"], check=False, capture_output=True)
+
+
+@pytest.fixture(params=SHELLS)
+def window(request: pytest.FixtureRequest, path: Path) -> Iterator[Window]:
+    _needs("screen", request.param)
+    window = Window(f"kb{os.getpid()}{request.param}", request.param)
+    yield window
+    window.close()
+
+
+def test_inside_of_screen(window: Window) -> None:
+    Path("train.sh").write_text(f"seq 60\necho '{FRAME}\n{POP}' >&2\nexit 3\n")
+    window.type("sh train.sh")
+    window.type("echo well")
+    text = window.type("kb last --lang en")
+    said = text[text.rindex("kb last") :]
+    assert "$ sh train.sh" in said
+    assert "exit code 3" in said
+    assert DEQUE in said
 
 
 @pytest.fixture(params=SHELLS)

@@ -21,6 +21,6 @@ def hook(shell: Literal["bash", "zsh", "fish"]) -> None:
       fish:  kb hook fish | source       in ~/.config/fish/config.fish
 
     They print, write and send nothing, and leave exit codes and other hooks as they are. What the command printed is
-    asked of tmux when you run `kb last`.
+    asked of tmux or screen when you run `kb last`.
     """
     click.echo((Path(__file__).parent / "hooks" / f"hook.{shell}").read_text("utf-8"), nl=False)

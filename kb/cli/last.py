@@ -1,7 +1,7 @@
 """`kb last`: explains the last command of this shell that failed.
 
-The shell says which command that was (`kb hook`), tmux what it printed (`kb.run.screen`), and `kb.cli.run` what that
-means, as if it had run under `kb run`.
+The shell says which command that was (`kb hook`), tmux or screen what it printed (`kb.run.screen`), and `kb.cli.run`
+what that means, as if it had run under `kb run`.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def last(lang: Lang | None, bases: tuple[str, ...], index: Path | None) -> None:
       python train.py           it fails
       kb last
 
-    The shell has to run inside tmux, which keeps what was printed. Nothing is recorded, and the command is not run
-    again. Exits with 0 for a known issue, with 1 for one that is likely or unknown, with 66 when there is nothing to
-    explain.
+    The shell has to run inside tmux or GNU screen, which keep what was printed. Nothing is recorded, and the command
+    is not run again. Exits with 0 for a known issue, with 1 for one that is likely or unknown, with 66 when there is
+    nothing to explain.
     """
     from kb.cli.run import explained
     from kb.run import Outcome
@@ -58,13 +58,13 @@ def last(lang: Lang | None, bases: tuple[str, ...], index: Path | None) -> None:
         complain(say("no command has failed here since kb was told to watch"))
         sys.exit(_EXIT_NOTHING)
     if not asks_terminal():
-        complain(say("what `{command}` printed was not kept: that takes tmux", command=_shown(command)))
+        complain(say("what `{command}` printed was not kept: that takes tmux or screen", command=_shown(command)))
         complain(say("outside of it: {command}", command=f"kb run -- {_shown(command)}"))
         sys.exit(_EXIT_NOTHING)
     text = screen_text()
     output = None if text is None else output_of(text, command, os.environ.get("KB_LAST_NEXT", ""))
     if output is None:
-        complain(say("tmux no longer has what `{command}` printed", command=_shown(command)))
+        complain(say("the terminal no longer has what `{command}` printed", command=_shown(command)))
         sys.exit(_EXIT_NOTHING)
     echo(f"$ {_shown(command)}")
     code = os.environ.get("KB_LAST_CODE", "")

@@ -1,4 +1,4 @@
-"""Finds what a command printed, in the text that tmux keeps of a terminal.
+"""Finds what a command printed, in the text that tmux or GNU screen keeps of a terminal.
 
 The terminal is asked only when somebody asks (`kb last`), so the shell's integration has nothing to store: it says what
 was typed, and the lines between that and the next command are the output.
@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from kb.run.tail import TAIL_BYTES
+from kb.text.width import cells
 
 __all__ = ["asks_terminal", "output_of", "screen_text"]
 
@@ -21,20 +27,52 @@ PATIENCE_S = 5.0
 
 def asks_terminal() -> bool:
     """Is this a terminal that can be asked for its text?"""
-    return bool(os.environ.get("TMUX") and os.environ.get("TMUX_PANE"))
+    return _in_tmux() or _in_screen()
 
 
 def screen_text() -> str | None:
     """The last lines of this terminal; wrapped ones joined. None where it gives nothing."""
-    pane = os.environ.get("TMUX_PANE", "")
-    if not (asks_terminal() and re.fullmatch(r"%\d{1,9}", pane)):
-        return None
-    command = ["tmux", "capture-pane", "-p", "-J", "-S", f"-{LINES}", "-t", pane]
-    try:
-        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return ran.stdout.decode("utf-8", "replace")
+    with suppress(OSError, subprocess.SubprocessError):
+        return _of_tmux() if _in_tmux() else _of_screen() if _in_screen() else None
+    return None
+
+
+def _in_tmux() -> bool:
+    return bool(os.environ.get("TMUX")) and re.fullmatch(r"%\d{1,9}", os.environ.get("TMUX_PANE", "")) is not None
+
+
+def _of_tmux() -> str:
+    command = ["tmux", "capture-pane", "-p", "-J", "-S", f"-{LINES}", "-t", os.environ["TMUX_PANE"]]
+    return _ask(command).decode("utf-8", "replace")
+
+
+def _in_screen() -> bool:
+    """GNU screen names its session and the window in each shell that it starts."""
+    place = f"{os.environ.get('STY', '')} {os.environ.get('WINDOW', '')}"
+    return re.fullmatch(r"\d{1,9}\.[\w.@-]{1,200} \d{1,4}", place) is not None
+
+
+def _of_screen() -> str | None:
+    """screen writes a file, some time after it was asked. It cuts long lines at the width of the window: those that
+    fill it are joined with the next one."""
+    with tempfile.TemporaryDirectory(prefix="kb-") as folder:
+        copy = Path(folder) / "copy"
+        command = ["screen", "-S", os.environ["STY"], "-p", os.environ["WINDOW"], "-X"]
+        _ask([*command, "hardcopy", "-h", str(copy)])
+        size, end = -1, time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:  # whole when it has stopped growing
+            time.sleep(0.05)
+            now = copy.stat().st_size if copy.exists() else -1
+            if now > 0 and now == size:
+                break
+            size = now
+        lines = copy.read_text("utf-8", "replace").splitlines()[-LINES:]
+    width = shutil.get_terminal_size().columns
+    return "".join(line if cells(line) >= width else f"{line}\n" for line in lines)
+
+
+def _ask(command: list[str]) -> bytes:
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=True).stdout
 
 
 def output_of(text: str, command: str, after: str) -> str | None:
