@@ -96,7 +96,7 @@ class Window(Pane):
         self._count += 1
         done, copy = Path.cwd() / f"done{self._count}", Path.cwd() / f"copy{self._count}"
         self._send("stuff", line.replace("\\", "\\\\").replace("^", "\\^").replace("$", "\\$") + "\n")
-        self._send("stuff", f" touch {done}\n")
+        self._send("stuff", f"touch {done}\n")  # it may be shown before the line has printed: then without a prompt
         for _ in range(400):
             if done.exists():
                 break
