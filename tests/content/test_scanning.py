@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def test_logs_with_failures(scanner: Scanner) -> None:
 
 
 def test_most_error_lines_of_the_base_are_found_in_a_healthy_log(base: KnowledgeBase, scanner: Scanner) -> None:
-    """Each alone, with another rank: circumstances tell nothing here, so lines that many issues print are left out."""
+    """Each alone, with another rank. An issue with many causes is no wrong answer: it says where to look."""
     printed: dict[str, set[str]] = {}
     for record in base.records():
         for line in record.errors:
@@ -64,12 +65,11 @@ def test_most_error_lines_of_the_base_are_found_in_a_healthy_log(base: Knowledge
                 printed.setdefault(line, set()).add(record.issue)
     around = (CASES / "healthy" / "megatron-pretrain.log").read_text("utf-8").splitlines()
     found = wrong = 0
-    chosen = sorted(printed)[::9]
+    chosen = [line for line in sorted(printed) if zlib.crc32(line.encode()) % 9 == 0]  # a new line moves no other
     for line in chosen:
         report = scanner.scan([encoded([*around[:15], f"[rank3]: {line}", *around[15:]])])
-        issues = {finding.issue for finding in report.findings}
-        found += bool(issues & printed[line])
-        wrong += bool(issues - printed[line])
+        found += any(finding.issue in printed[line] for finding in report.findings)
+        wrong += any(finding.issue not in printed[line] for finding in report.findings if not finding.record.branches)
     assert found / len(chosen) > 0.8
     assert wrong / len(chosen) < 0.02
 
