@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -26,6 +27,7 @@ from kb.config import settings as kb_settings
 from kb.encoders import Kind
 from kb.encoders.static import StaticEncoder
 from kb.encoders.unigram import FILE_NAME, UnigramTokenizer
+from kb.index.user import cache_folder
 from kb.records import IssueRecord, Source
 
 MODEL = Path(kb.__file__).parent / "model"
@@ -119,11 +121,33 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def shipped_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The index of the articles that kb ships, for tests of their content. Many seconds: only for tests/content."""
-    folder = tmp_path_factory.mktemp("shipped") / "index"
-    KnowledgeBase.build(SHIPPED, folder)
-    return folder
+def shipped_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's cache that holds the index of the articles that kb ships. All workers share it: the first one that needs
+    it takes seconds, and kb itself makes the others wait."""
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shipped"
+    home.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("KB_INDEX", "KB_BASES", "XDG_CONFIG_HOME"):
+            patch.delenv(name, raising=False)
+        for name in ("HOME", "USERPROFILE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+            patch.setenv(name, str(home))
+        patch.chdir(base)
+        KnowledgeBase.open().close()
+        return cache_folder()
+
+
+@pytest.fixture
+def shipped_is_built(shipped_cache: Path, alone: None) -> None:
+    """For tests in which the bundled base is asked, too: its index lies in the test's own cache."""
+    shutil.copytree(shipped_cache, cache_folder(), copy_function=os.link, dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="session")
+def shipped_index(shipped_cache: Path) -> Path:
+    """The index of the articles that kb ships, for tests of their content."""
+    (manifest,) = shipped_cache.rglob("manifest.json")
+    return manifest.parent
 
 
 ONE_WORKER = ("tests/content/", "tests/test_encoders.py")

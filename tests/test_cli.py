@@ -611,6 +611,7 @@ def test_a_terminal_shows_every_word_that_a_pipe_gets(arguments: list[str], tmp_
     assert "kill-9<pid>,thenrm<old-folder>/cache" in shown
 
 
+@pytest.mark.usefixtures("shipped_is_built")
 @on_posix
 @pytest.mark.parametrize("command", [["build"], ["build", "--keep-going"], ["check"], ["search", "boom"]])
 def test_a_terminal_gets_no_escapes_of_names_and_placeholders(command: list[str], tmp_path: Path) -> None:
@@ -626,6 +627,7 @@ def test_a_terminal_gets_no_escapes_of_names_and_placeholders(command: list[str]
     assert "␛".encode() in seen
 
 
+@pytest.mark.usefixtures("shipped_is_built")
 @on_posix
 @pytest.mark.parametrize(("typed", "used"), [("y", True), ("n", False)])
 def test_at_a_terminal_one_is_asked_once_whether_to_trust_a_base(
@@ -642,6 +644,7 @@ def test_at_a_terminal_one_is_asked_once_whether_to_trust_a_base(
     assert b"Trust it" not in seen and (b"a#1" in seen) == used
 
 
+@pytest.mark.usefixtures("shipped_is_built")
 def test_trust_and_revoke(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "cloned"
     (root / "articles" / "en").mkdir(parents=True)
@@ -657,6 +660,7 @@ def test_trust_and_revoke(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert kb_("trust", str(tmp_path / "home"), base=None).code == 66
 
 
+@pytest.mark.usefixtures("shipped_is_built")
 def test_whoever_builds_a_base_trusts_it(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "own"
     (root / "articles" / "en").mkdir(parents=True)

@@ -401,6 +401,7 @@ def test_a_fresh_cache_need_not_be_written(foreign: Path, monkeypatch: pytest.Mo
 # several at once
 
 
+@pytest.mark.usefixtures("shipped_is_built")
 def test_two_processes_at_first_use_both_get_an_answer(project: Path) -> None:
     command = [sys.executable, "-m", "kb", "search", "RuntimeError: first", "--json"]
     with contextlib.ExitStack() as started:
@@ -701,6 +702,7 @@ def with_folder_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return project
 
 
+@pytest.mark.usefixtures("shipped_is_built")
 @pytest.mark.parametrize("door", ["open", "search", "scan", "show", "check", "run", "hook"])
 def test_an_index_that_was_found_brings_no_encoder_from_a_folder(
     door: str, with_folder_encoder: Path, monkeypatch: pytest.MonkeyPatch
@@ -712,7 +714,8 @@ def test_an_index_that_was_found_brings_no_encoder_from_a_folder(
         with pytest.raises(EncoderUnavailable, match="named"):
             KnowledgeBase.open()
     elif door == "hook":
-        assert Guard(pinned()).ask(lambda: "boom") is None
+        answer = Guard(pinned()).ask(lambda: "boom")
+        assert answer is not None and "only for an index that is named" in str(answer.silent)
     else:
         Path("log").write_text("boom")
         command = {"scan": ["log"], "check": [], "run": ["false"]}.get(door, ["boom"])

@@ -163,7 +163,7 @@ def walk(folder: Path) -> Callable[..., tuple[str, int | None]]:
             left = list(keys)
             until = time.monotonic() + 60
             while time.monotonic() < until:
-                ready, _, _ = select.select([ours], [], [], 1.0 if seen else 10.0)
+                ready, _, _ = select.select([ours], [], [], 0.4 if seen else 10.0)
                 if ready:
                     try:
                         read = os.read(ours, 65536)
