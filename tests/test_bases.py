@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import CORPUS, EMPTY_RECORD
 
 from kb import KnowledgeBase
 from kb.bases import Bases, open_bases, opened
+from kb.cli import cli
 from kb.config import BaseSettings, settings
 from kb.errors import IndexMissing, KbError, QueryError
 from kb.index import locate, trust
@@ -244,6 +246,17 @@ def test_places_are_folders_or_addresses() -> None:
     assert isinstance(found[0], Location)
     assert found[1] == BaseSettings("http://127.0.0.1:9/", url="http://127.0.0.1:9")
     assert locate.bundled().bundled
+
+
+@pytest.mark.parametrize("options", [[], ["--full"]])
+@pytest.mark.parametrize("question", [DEQUE, NOTHING])
+def test_every_hit_says_from_which_base_it_comes(question: str, options: list[str], halves: tuple[Path, Path]) -> None:
+    _own(f'[bases]\none = "{halves[0]}"\ntwo = "{halves[1]}"\n')
+    with open_bases(["one", "two"]) as found:
+        first, *_ = found.search(question).hits
+    shown = CliRunner().invoke(cli, ["search", *options, "--base", "one", "--base", "two", question]).output
+    assert f"base: {first.base}" in shown
+    assert "base: " not in CliRunner().invoke(cli, ["search", *options, "--base", first.base, question]).output
 
 
 # --- kb info --------------------------------------------------------------------------------------------------------

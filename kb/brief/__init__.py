@@ -17,6 +17,7 @@ else's program can use it.
 
 from kb.brief.answer import MOST_ROWS, answer_lines, known_issue, likely_issues, likely_lines
 from kb.brief.issue import (
+    base_note,
     cause_line,
     cause_sentence,
     fix_line,
@@ -42,6 +43,7 @@ __all__ = [
     "Line",
     "Step",
     "answer_lines",
+    "base_note",
     "cause_line",
     "cause_sentence",
     "first_to_try",

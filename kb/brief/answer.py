@@ -97,14 +97,17 @@ def likely_issues(hits: Sequence[Hit], width: int | None = None) -> list[str]:
     return [first, *likely_lines(hits, width, most=MOST_ROWS - 1 - rows(last, width)), *last]
 
 
-def likely_lines(hits: Sequence[Hit], width: int | None = None, *, most: int | None = None) -> list[str]:
-    """Issues that are likely, each with what tells it apart from the others; in `most` rows, an equal part for each."""
+def likely_lines(
+    hits: Sequence[Hit], width: int | None = None, *, most: int | None = None, base: bool = False
+) -> list[str]:
+    """Issues that are likely, each with what tells it apart from the others; in `most` rows, an equal part for each.
+    `base`: as in `hit_line`."""
     width = width or columns()
     lines: list[str] = []
     for hit in hits:
         words = LABELS[hit.record.lang]
         apart = plain(tells_apart(hit.record, [other.record for other in hits if other is not hit]))
-        head = hit_line(hit)
+        head = hit_line(hit, base=base)
         told = wrap(head, width, first=" " * (len(head) - len(head.lstrip())), indent=" " * 8)
         if apart:
             told += wrap(f"{words['apart']}{words['colon']}{apart}", width, first=" " * 8, indent=" " * 10)

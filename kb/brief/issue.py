@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 MAX_SUMMARY = 480  # columns of what an issue says in short; `kb check` asks for fewer
+_LONG_BASE = 32  # columns of the name of a base
 MAX_APART = 240  # columns of what tells issues apart
 
 _SEE = re.compile(r"[\s,:;，：；。（(]{0,8}(?:see also|see|另?见|参见|详见)?[\s:：]{0,8}$")
@@ -41,9 +42,15 @@ def headline(record: IssueRecord) -> str:
     return (f"[{record.project}] " if record.project else "") + record.title
 
 
-def hit_line(hit: Hit) -> str:
-    """A hit in a list of hits."""
-    return f"  {percent(hit.confidence):>4}  {hit.issue}  {headline(hit.record)}"
+def hit_line(hit: Hit, *, base: bool = False) -> str:
+    """A hit in a list of hits. `base`: also from which of several bases it comes."""
+    return f"  {percent(hit.confidence):>4}  {hit.issue}  {headline(hit.record)}{base_note(hit) if base else ''}"
+
+
+def base_note(hit: Hit) -> str:
+    """Behind other facts of a hit: the base that it comes from, of a long path its end."""
+    base = hit.base if len(hit.base) <= _LONG_BASE else f"…{hit.base[1 - _LONG_BASE :]}"
+    return f"  ·  {LABELS[hit.record.lang]['base']}: {base}"
 
 
 def cause_sentence(record: IssueRecord) -> str:

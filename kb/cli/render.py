@@ -19,6 +19,7 @@ from kb.brief import (
     WARNING,
     Line,
     answer_lines,
+    base_note,
     headline,
     hit_line,
     leads_line,
@@ -111,19 +112,20 @@ class Screen:
         only what to try first. `why`: what speaks for each shown hit, and against it."""
         lang = lang or result.query.lang
         words = LABELS[lang]
+        several = len(result.bases) > 1
         if result.verdict == "known":
             first, *others = shown = result.hits[:1] + tuple(h for h in result.hits[1:] if h.confidence >= WORTH_A_LINE)
             if full:
-                self._hit(first, words)
+                self._hit(first, words, base=several)
             else:
-                self._answer(first, others, rows_below=0 if bundled else 1)
+                self._answer(first, others, rows_below=0 if bundled else 1, base=several)
             if others and full:
                 self._line()
                 self._line(words["also"], "dim")
-                self._list(others)
+                self._list(others, base=several)
         elif result.verdict == "likely":
             shown = tuple(likely_hits(result))
-            self.likely(shown, lang)
+            self.likely(shown, lang, each_base=several)
         else:
             shown = result.hits[:NEAREST]
             self._prose(words["unknown" if shown else "empty"], "bold yellow")
@@ -132,23 +134,25 @@ class Screen:
             if shown:
                 self._line()
                 self._line(words["nearest"], "dim")
-                self._list(shown, "dim")
+                self._list(shown, "dim", base=several)
                 self._line(show_line(shown[0].record), "dim")
         if why:
             self._why(result, shown)
         if result.verdict != "known" or not bundled:
             self.searched(lang, size=size, where=where)
 
-    def likely(self, hits: Sequence[Hit], lang: Lang, *, base: str = "", above: int | None = None) -> None:
+    def likely(
+        self, hits: Sequence[Hit], lang: Lang, *, base: str = "", each_base: bool = False, above: int | None = None
+    ) -> None:
         """Issues of which one is likely, and what tells them apart. `base` and `above`: as in `remedy`; None: as many
-        rows as it takes."""
+        rows as it takes. `each_base`: they come from several bases."""
         self._prose(likely_line(hits, lang), "bold yellow")
         if base:
             self._line(f"{LABELS[lang]['base']}: {base}", "dim")
         most = None
         if above is not None:
             most = MOST_ROWS - above - 2 - bool(base) - rows([show_line(hit.record) for hit in hits], self._width)
-        self._lines(Line(line, "text") for line in likely_lines(hits, self._width, most=most))
+        self._lines(Line(line, "text") for line in likely_lines(hits, self._width, most=most, base=each_base))
         self._line()
         for hit in hits:
             self._line(show_line(hit.record), "dim")
@@ -219,10 +223,11 @@ class Screen:
         taken = above + rows([line.text for line in head], self._width)
         self._lines(answer_lines(record, self._width, most=MOST_ROWS - taken))
 
-    def _answer(self, hit: Hit, others: Sequence[Hit], *, rows_below: int) -> None:
+    def _answer(self, hit: Hit, others: Sequence[Hit], *, rows_below: int, base: bool) -> None:
         """A known issue in fifteen rows: what it is, what to try, where to read on."""
         record, words = hit.record, LABELS[hit.record.lang]
         note = f"{record.id}  ·  {words['known']}{words['comma']}{words['confidence']} {percent(hit.confidence)}"
+        note += base_note(hit) if base else ""
         if hit.matched:
             note += f"  ·  {words['matched']}: {', '.join(hit.matched)}"
         head = [Line(headline(record), "headline"), Line(cut(note, self._width), "note")]
@@ -266,17 +271,17 @@ class Screen:
             if one.because:
                 self._line(f"{'':31}because: {' · '.join(one.because)}", "dim")
 
-    def _hit(self, hit: Hit, words: dict[str, str]) -> None:
-        note = f"{words['confidence']} {percent(hit.confidence)}"
+    def _hit(self, hit: Hit, words: dict[str, str], *, base: bool) -> None:
+        note = f"{words['confidence']} {percent(hit.confidence)}{base_note(hit) if base else ''}"
         if hit.matched:
             note += f"  ·  {words['matched']}: {', '.join(hit.matched)}"
         self.record(hit.record, note=note, leads=leads_line(hit), most_sources=2)
         # A long remedy scrolls the title away, and what is last stays before one's eyes.
         self._line(f"{hit.record.id}  ·  {words['confidence']} {percent(hit.confidence)}", "dim")
 
-    def _list(self, hits: Sequence[Hit], style: str = "") -> None:
+    def _list(self, hits: Sequence[Hit], style: str = "", *, base: bool = False) -> None:
         for hit in hits:
-            self._line(hit_line(hit), style)
+            self._line(hit_line(hit, base=base), style)
 
     def _section(self, heading: str, markdown: str) -> None:
         self._line()
