@@ -89,8 +89,14 @@ class Window(Pane):
         self.type(EVAL[shell])
 
     def _send(self, *words: str) -> None:
-        ran = subprocess.run(["screen", "-S", self._name, "-p", "0", "-X", *words], check=False, capture_output=True)
-        assert ran.returncode == 0, ran.stdout
+        for _ in range(100):  # it may not be there yet
+            ran = subprocess.run(
+                ["screen", "-S", self._name, "-p", "0", "-X", *words], check=False, capture_output=True
+            )
+            if ran.returncode == 0:
+                return
+            time.sleep(0.05)
+        raise AssertionError(ran.stdout)
 
     def type(self, line: str) -> str:
         self._count += 1
@@ -193,6 +199,7 @@ def _shell(shell: str, script: str) -> str:
     )
     os.close(follower)
     seen = b""
+    select.select([leader], [], [], 8)  # its prompt: zsh forgets what was typed before
     os.write(leader, script.encode() + b"\nexit 0\n")
     end = time.monotonic() + 30
     while time.monotonic() < end:
