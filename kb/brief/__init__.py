@@ -8,6 +8,7 @@ articles have it: whoever prints it passes it through `kb.text.visible`.
     answer   the answer first, in at most fifteen rows
     issue    an issue in single lines
     remedy   what to try first: the steps of a fix with their commands
+    short    an answer in short as plain values, for an editor or a chat bot
     prose    markdown as plain lines
     words    the words around an issue in both languages
 
@@ -34,6 +35,7 @@ from kb.brief.issue import (
 )
 from kb.brief.prose import pieces_of, plain
 from kb.brief.remedy import Step, first_to_try, steps_of, to_try
+from kb.brief.short import short_answer, short_report
 from kb.brief.words import LABELS, WARNING, Line, percent
 
 __all__ = [
@@ -61,6 +63,8 @@ __all__ = [
     "pieces_of",
     "plain",
     "searched_line",
+    "short_answer",
+    "short_report",
     "show_line",
     "steps_of",
     "summary_line",
