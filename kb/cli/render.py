@@ -194,8 +194,9 @@ class Screen:
         if record.aliases and most_sources is None:
             self._section(words["aliases"], "\n".join(f"- {alias}" for alias in record.aliases))
         self._line()
-        if record.versions:
-            self._line(f"{words['versions']}: {', '.join(record.versions)}", "dim")
+        facts = {"versions": ", ".join(record.versions), "updated": record.updated}
+        if any(facts.values()):
+            self._line("  ·  ".join(f"{words[name]}: {said}" for name, said in facts.items() if said), "dim")
         place = f"{record.source.path}:{record.source.first_line}-{record.source.last_line}"
         shown = record.sources if most_sources is None else record.sources[:most_sources]
         self._line("\n".join(f"{words['source']}: {source}" for source in (place, *shown)), "dim")
