@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.serve import listing, page, searching, watching
+from kb.serve import issue_page, listing, opensearch, page, searching, watching
 from kb.serve.guards import RequestGuard, Rules
 from kb.serve.metrics import Metrics
 from kb.serve.routes import Handler, Table, application, has_tag
@@ -27,6 +27,8 @@ def create_app(base: AnyBase, rules: Rules | None = None) -> RequestGuard:
     tables = [
         searching.table(base, metrics),
         listing.table(base),
+        issue_page.table(base),
+        opensearch.table(),
         watching.table(base, metrics),
         _page(),
     ]

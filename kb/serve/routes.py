@@ -26,7 +26,17 @@ from kb.errors import IndexMissing, KbError, QueryError
 from kb.serve.guards import App, Receive, Refusal, Scope, Send
 from kb.serve.work import ClientGone
 
-__all__ = ["NOT_KEPT", "Handler", "Table", "application", "dumped", "has_tag", "json_response", "tagged_response"]
+__all__ = [
+    "NOT_KEPT",
+    "Handler",
+    "Table",
+    "application",
+    "dumped",
+    "has_tag",
+    "json_response",
+    "origin",
+    "tagged_response",
+]
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -113,13 +123,20 @@ def json_response(body: bytes, status: int = 200, headers: Mapping[str, str] | N
     return Response(body, status, {**NOT_KEPT, **(headers or {})}, media_type="application/json")
 
 
-def tagged_response(request: Request, tag: str, body: Callable[[], bytes]) -> Response:
+def tagged_response(
+    request: Request, tag: str, body: Callable[[], bytes], *, media_type: str = "application/json"
+) -> Response:
     """An answer that is another one only when `tag` is: a client that has it is told so, and `body` is not made."""
     found = f'W/"{hashlib.sha256(f"{kb.__version__} {tag}".encode()).hexdigest()[:24]}"'
     headers = {"etag": found, "cache-control": "private, no-cache"}
     if has_tag(request, found):
         return Response(status_code=304, headers=headers)
-    return Response(body(), headers=headers, media_type="application/json")
+    return Response(body(), headers=headers, media_type=media_type)
+
+
+def origin(request: Request) -> str:
+    """The address of this server as the client has it, without a `/` at its end. The guard has checked the host."""
+    return f"{request.url.scheme}://{request.url.netloc}"
 
 
 def has_tag(request: Request, tag: str) -> bool:
