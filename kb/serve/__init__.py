@@ -9,6 +9,10 @@ searching  /api/search                                  listing  issues and proj
 watching  health, metrics, contract                     metrics  counts and times for Prometheus
 params    parameters and bodies of requests, checked    openapi  the contract: shapes of all answers
 nodes     markdown as a tree that a page can show       page     HTML, CSS and JavaScript of the page
+session   who has shown the token; the cookie           attempts  slows down wrong tokens
+login     /api/session                                  proxy    what a proxy says of the client
+asgi      types, and how a request is refused           access   the access log
+place     the socket                                    workers  several processes on it
 mcp       the three tools for coding agents             skill    SKILL.md, which teaches an agent to ask
 
 The names below are imported at first use: `kb.serve.mcp` needs neither starlette nor prometheus_client for itself, and

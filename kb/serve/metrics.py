@@ -1,17 +1,20 @@
 """Counts and times of requests for Prometheus, kept by its own client library in a registry of this server alone.
 
 Labels come from the server's own tables, never from a request. So nobody can read a question here, and nobody can make
-a new time series with each request.
+a new time series with each request. Of several workers (`kb.serve.workers`) each answers with the sums of all: the
+library keeps them in files below $PROMETHEUS_MULTIPROC_DIR.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from kb.records import Verdict
@@ -45,7 +48,8 @@ class Metrics:
             registry=self._registry,
         )
         self._questions = {verdict: questions.labels(verdict) for verdict in get_args(Verdict)}
-        self._registry.register(_BaseCollector(base))
+        self._base = _BaseCollector(base)
+        self._registry.register(self._base)
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, status).inc()
@@ -56,7 +60,12 @@ class Metrics:
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format 0.0.4."""
-        return generate_latest(_WithoutCreationTimes(self._registry))
+        registry = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            registry.register(self._base)
+        return generate_latest(_WithoutCreationTimes(registry))
 
 
 class _BaseCollector(Collector):
