@@ -82,10 +82,12 @@ class KnowledgeBase:
         return cls.at(locate(index), encoder=encoder)
 
     @classmethod
-    def at(cls, place: Location, *, encoder: Encoder | str | None = None) -> KnowledgeBase:
-        """The base that `locate` found. Raises as `open` does."""
+    def at(
+        cls, place: Location, *, encoder: Encoder | str | None = None, progress: Progress | None = None
+    ) -> KnowledgeBase:
+        """The base that `locate` found; `progress` is told of an index that must be made. Raises as `open` does."""
         state = seen(place.index)
-        store = _opened(place)
+        store = _opened(place, progress)
         made_by = store.header.manifest.get("encoder", {}).get("name")
         if encoder is None and (not place.named or place.kept_fresh):
             refuse_folder(made_by, place.index)
@@ -272,7 +274,7 @@ def _bytes_of(line: str | bytes) -> bytes:
     return line.encode("utf-8", "replace") + (b"" if line.endswith("\n") else b"\n")
 
 
-def _opened(place: Location) -> FaissStore:
+def _opened(place: Location, progress: Progress | None) -> FaissStore:
     """The index of a place; one in the cache that is missing, stale or damaged is made first, with a line on stderr."""
     if place.bundled and not place.kept_fresh:
         with suppress(IndexMissing, IndexCorrupt):
@@ -290,5 +292,5 @@ def _opened(place: Location) -> FaissStore:
             return FaissStore(place.index)
     from kb.index.cache import renewed
 
-    with renewed(place) as folder:
+    with renewed(place, progress) as folder:
         return FaissStore(folder)

@@ -23,6 +23,7 @@ from kb.search.same import same_fault
 from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY
 
 if TYPE_CHECKING:
+    from kb.index.build import Progress
     from kb.remote import Asking, RemoteBase
     from kb.scan import Scanner, ScanReport
 
@@ -32,12 +33,14 @@ __all__ = ["AnyBase", "Bases", "open_bases", "opened"]
 _T = TypeVar("_T")
 
 
-def open_bases(names: Sequence[str] = (), *, index: str | Path | None = None) -> AnyBase:
+def open_bases(
+    names: Sequence[str] = (), *, index: str | Path | None = None, progress: Progress | None = None
+) -> AnyBase:
     """The bases that `places` names, ready to be asked. Raises as `places` and `opened` do."""
-    return opened(places(names, index=index))
+    return opened(places(names, index=index), progress)
 
 
-def opened(found: Sequence[Place]) -> AnyBase:
+def opened(found: Sequence[Place], progress: Progress | None = None) -> AnyBase:
     """The bases at these places; one alone as a `KnowledgeBase`. Of several, those that cannot be opened are left out,
     and every answer names them; when none is left, raises what opening the first one raised."""
     bases: list[KnowledgeBase | RemoteBase] = []
@@ -45,7 +48,7 @@ def opened(found: Sequence[Place]) -> AnyBase:
     errors: list[KbError] = []
     for place in found:
         try:
-            bases.append(_opened(place))
+            bases.append(_opened(place, progress))
         except KbError as error:
             errors.append(error)
             silent.append(Silence(_name_of(place), str(error)))
@@ -239,9 +242,9 @@ def _name_of(place: Place) -> str:
     return "bundled" if place.bundled else str(place.articles or place.index)
 
 
-def _opened(place: Place) -> KnowledgeBase | RemoteBase:
+def _opened(place: Place, progress: Progress | None) -> KnowledgeBase | RemoteBase:
     if isinstance(place, Location):
-        return KnowledgeBase.at(place)
+        return KnowledgeBase.at(place, progress=progress)
     from kb.remote import RemoteBase
 
     return RemoteBase(place)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_STDIN",
     "Progress",
+    "ask_for_trust",
     "base_option",
     "complain",
     "counted",
@@ -98,16 +99,16 @@ pager_option: Option = click.option(
 json_option: Option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def open_base(index: Path | None, bases: Sequence[str] = ()) -> AnyBase:
+def open_base(index: Path | None, bases: Sequence[str] = (), progress: Progress | None = None) -> AnyBase:
     """Opens the index that `--index` names, or the bases that `--base`, the environment, kb.toml or the current folder
-    name. A base that was only found in a folder is used where the user trusts it; at a terminal kb asks once."""
+    name; `progress` is told of an index that must be made. A base that was only found in a folder is used where the
+    user trusts it; at a terminal kb asks once."""
     from kb.bases import open_bases
 
     warn_on_stderr()
     forbid_network()
-    if index is None and not (bases or os.environ.get("KB_INDEX") or os.environ.get("KB_BASES")):
-        _ask_for_trust()
-    return open_bases(bases, index=index)
+    ask_for_trust(index, bases)
+    return open_bases(bases, index=index, progress=progress)
 
 
 def open_one(index: Path | None) -> KnowledgeBase:
@@ -139,6 +140,12 @@ def forbid_network() -> None:
     """For every command that asks: whatever encoder an index names, nothing is looked up. In somebody else's program
     this would be theirs to say."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+def ask_for_trust(index: Path | None, bases: Sequence[str]) -> None:
+    """At a terminal, whether a base that was only found may answer; where none is named."""
+    if index is None and not (bases or os.environ.get("KB_INDEX") or os.environ.get("KB_BASES")):
+        _ask_for_trust()
 
 
 def _ask_for_trust() -> None:

@@ -5,33 +5,107 @@ from __future__ import annotations
 import ipaddress
 import os
 import platform
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import base_option, echo, index_option, open_base
+from kb.cli.common import Progress, ask_for_trust, base_option, complain, echo, index_option, is_terminal, open_base
+from kb.cli.token import token_of
+from kb.cli.words import say
 from kb.errors import ExtraMissing
+
+if TYPE_CHECKING:
+    from kb.bases import AnyBase
+    from kb.serve.asgi import Scope
+    from kb.serve.guards import Rules
+    from kb.serve.place import Place
+    from kb.serve.proxy import Network
+    from kb.serve.workers import Worker
 
 __all__ = ["serve"]
 
+_MAKE_TOKEN = "export KB_TOKEN=$(python3 -c 'import secrets; print(secrets.token_urlsafe(24))')"
+
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is every one.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 takes a free one.")
 @click.option(
-    "--token", envvar="KB_TOKEN", help="Ask for this in every request. Better given as $KB_TOKEN: options can be seen."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    envvar="KB_HOST",
+    show_envvar=True,
+    help="Address to listen on; 0.0.0.0 is every one.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    envvar="KB_PORT",
+    show_envvar=True,
+    help="0 takes a free one.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    envvar="KB_WORKERS",
+    show_envvar=True,
+    help="Processes that answer: one for each core that is to work. Windows has only 1.",
+)
+@click.option(
+    "--token",
+    envvar="KB_TOKEN",
+    show_envvar=True,
+    help="Ask for this in every request. Better given in a file or by the variable: options can be seen.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="KB_TOKEN_FILE",
+    show_envvar=True,
+    help="Read the token from this file, which others must not be able to read.",
 )
 @click.option(
     "--allow-host",
     "names",
     multiple=True,
     metavar="NAME",
-    help="Also answer to this host name, as behind a proxy. May be repeated.",
+    envvar="KB_ALLOW_HOST",
+    show_envvar=True,
+    help="Also answer to this host name, as behind a proxy. May be repeated; spaces separate several in the variable.",
+)
+@click.option(
+    "--behind-proxy",
+    "proxies",
+    is_flag=False,
+    flag_value="loopback",
+    metavar="[ADDRESSES]",
+    envvar="KB_BEHIND_PROXY",
+    show_envvar=True,
+    help="Believe what a proxy on this machine says about the client (X-Forwarded-For, -Proto, -Host); also one at "
+    "these addresses or networks, with commas: 10.0.0.0/8.",
+)
+@click.option(
+    "--access-log", is_flag=True, envvar="KB_ACCESS_LOG", show_envvar=True, help="Print a line for each request."
 )
 @base_option
 @index_option
 def serve(
-    host: str, port: int, token: str | None, names: tuple[str, ...], bases: tuple[str, ...], index: Path | None
+    host: str,
+    port: int,
+    workers: int,
+    token: str | None,
+    token_file: Path | None,
+    names: tuple[str, ...],
+    proxies: str | None,
+    access_log: bool,
+    bases: tuple[str, ...],
+    index: Path | None,
 ) -> None:
     """Serve the base over HTTP: a page to search in, and a JSON API. Stop it with Ctrl-C.
 
@@ -39,52 +113,105 @@ def serve(
       kb serve                                   http://127.0.0.1:8080/
       curl -G localhost:8080/api/search --data-urlencode "q=pop from an empty deque"
       KB_TOKEN=... kb serve --host 0.0.0.0       for others, who need the token
+      kb serve --workers 4 --token-file FILE --behind-proxy --allow-host kb.example.com
 
-    Without --token only this machine can ask, and no page of another site can. Nothing that is asked is logged.
+    Without a token only this machine can ask, and no page of another site can. Nothing that is asked is logged, not
+    even by --access-log. docs/deploy.md has files for systemd, containers, nginx and Kubernetes.
     """
     host = host.casefold()
     at_home = _is_loopback(host)
-    if token is not None and (
-        not token.strip() or not (token.isascii() and token.isprintable()) or token != token.strip()
-    ):
-        raise click.BadParameter("it must be printable ASCII and not empty", param_hint="--token")
+    token = token_of(token, token_file)
     if not at_home and token is None:
         raise click.UsageError(
-            f"others can reach {host}, so a token is needed: --token, or better $KB_TOKEN\n"
-            f"    export KB_TOKEN=$(python3 -c 'import secrets; print(secrets.token_urlsafe(24))')"
+            f"others can reach {host}, so a token is needed: --token-file, or $KB_TOKEN\n    {_MAKE_TOKEN}"
         )
+    if workers > 1 and not hasattr(os, "fork"):
+        raise click.BadParameter(say("this system cannot fork, so 1 is all"), param_hint="--workers")
     # One question multiplies small matrices: threads of BLAS gain nothing, and on a busy machine they wait for each
     # other, which makes a question three times as slow. numpy reads these variables when it is imported.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    try:
-        from kb.serve import Rules, create_app
-        from kb.serve import serve as listen
-    except ModuleNotFoundError:
-        raise ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"') from None
+    from kb.serve.guards import Rules
+    from kb.serve.place import bind
 
     own = {f"[{host}]" if ":" in host else host, "" if at_home else platform.node()} - {""}
-    rules = Rules.of((*names, *own), any_address=not at_home, token=token)
-    with open_base(index, bases) as base:
+    rules = Rules.of((*names, *own), any_address=not at_home, token=token, proxies=_networks(proxies))
+    try:
+        place = bind("127.0.0.1" if host == "localhost" else host, port)
+    except OSError as error:
+        raise _taken(host, port, error) from None
+    echo(say("kb: opening the base (the first time its index is made, which takes a while) ..."), err=True)
+    worker = _fork(workers, place, index, bases) if workers > 1 else None
+    with Progress(is_terminal(sys.stderr)) as progress:
+        opened = open_base(index, bases, progress)
+    with opened as base:
         base.search("warm up 预热")
 
         def ready(port: int) -> None:
-            shown = platform.node() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-            echo(f"kb: {base.size} issues at http://{shown}:{port}/  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
-            if token is not None:
-                echo("    the page asks for the token; programs send it as `Authorization: Bearer`", err=True)
-                echo("    页面会询问令牌；程序用请求头 Authorization: Bearer 携带", err=True)
-            if not at_home:
-                echo("    the token travels unencrypted: put a proxy with TLS before it", err=True)
-                echo("    令牌以明文传输：请在前面加一层 TLS 代理", err=True)
+            if worker is None or worker.first:
+                _welcome(base.size, host, port, rules)
+            if worker is not None:
+                worker.say_ready()
 
         try:
-            listen(create_app(base, rules), "127.0.0.1" if host == "localhost" else host, port, ready=ready)
+            _answer(base, rules, place, ready, access_log)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise click.BadParameter(
-                f"{host}:{port} cannot be listened on: {reason}", param_hint="--host/--port"
-            ) from None
+            raise _taken(host, port, error) from None
+
+
+def _fork(workers: int, place: Place, index: Path | None, bases: tuple[str, ...]) -> Worker:
+    """Returns in each worker; see `kb.serve.workers`."""
+    from kb.serve.workers import fork
+
+    ask_for_trust(index, bases)  # once, and not in each worker
+    try:
+        return fork(workers, place, lambda text, values: complain(say(text, **values)))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise click.UsageError(say("several workers need a folder for temporary files: {why}", why=why)) from None
+
+
+def _welcome(size: int, host: str, port: int, rules: Rules) -> None:
+    at_home = _is_loopback(host)
+    shown = platform.node() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    echo(f"kb: {size} issues at http://{shown}:{port}/  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
+    if rules.token is not None:
+        echo("    the page asks for the token; programs send it as `Authorization: Bearer`", err=True)
+        echo("    页面会询问令牌；程序用请求头 Authorization: Bearer 携带", err=True)
+    if not at_home and not rules.proxies:
+        echo("    the token travels unencrypted: put a proxy with TLS before it", err=True)
+        echo("    令牌以明文传输：请在前面加一层 TLS 代理", err=True)
+
+
+def _answer(base: AnyBase, rules: Rules, place: Place, ready: Callable[[int], None], access_log: bool) -> None:
+    """Until a signal comes: the whole server, or one of its workers."""
+    try:
+        from kb.serve import create_app
+        from kb.serve.listen import serve_at
+    except ModuleNotFoundError:
+        raise ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"') from None
+    from kb.serve.access import line
+
+    def log(scope: Scope, status: int, seconds: float) -> None:
+        echo(line(scope, status, seconds), err=True)
+
+    serve_at(place, create_app(base, rules, log=log if access_log else None), ready=ready, lifespan=True)
+
+
+def _networks(proxies: str | None) -> tuple[Network, ...]:
+    if proxies is None:
+        return ()
+    from kb.serve.proxy import networks
+
+    try:
+        return networks(proxies.split(","))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--behind-proxy") from None
+
+
+def _taken(host: str, port: int, error: OSError) -> click.BadParameter:
+    reason = error.strerror or str(error)
+    return click.BadParameter(f"{host}:{port} cannot be listened on: {reason}", param_hint="--host/--port")
 
 
 def _is_loopback(host: str) -> bool:

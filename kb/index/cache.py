@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kb.errors import IndexBusy, IndexWriteFailed
-from kb.index.build import BuildReport, build
+from kb.index.build import BuildReport, Progress, build
 from kb.index.locate import SHIPPED, Location, is_fresh, mark, stamp, stamp_of
 from kb.index.snapshot import write
 
@@ -21,7 +21,7 @@ _PATIENCE_S = 20.0  # for another process that is making the same index
 
 
 @contextlib.contextmanager
-def renewed(place: Location) -> Iterator[Path]:
+def renewed(place: Location, progress: Progress | None = None) -> Iterator[Path]:
     """Yields the folder of an index of `place.articles` as they are now; a temporary folder where the cache cannot be
     written. Articles that cannot be read are left out, with a warning in the log."""
     folder = place.index
@@ -29,7 +29,7 @@ def renewed(place: Location) -> Iterator[Path]:
     busy = True
     while busy:
         try:
-            _renew(place, folder)
+            _renew(place, folder, progress)
             busy = False
         except IndexBusy:  # and if the other one dies, its work is ours
             time.sleep(0.05)
@@ -39,7 +39,7 @@ def renewed(place: Location) -> Iterator[Path]:
         except IndexWriteFailed as error:
             _log.warning("%s; this index will not be kept", error)
             with tempfile.TemporaryDirectory(prefix="kb-", ignore_cleanup_errors=True) as temporary:
-                _renew(place, Path(temporary))
+                _renew(place, Path(temporary), progress)
                 yield Path(temporary)
             return
     yield folder
@@ -52,13 +52,13 @@ def ship(articles: Path, folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
-def _renew(place: Location, folder: Path) -> BuildReport:
+def _renew(place: Location, folder: Path, progress: Progress | None) -> BuildReport:
     articles = place.articles
     assert articles is not None
     found = stamp_of(place)  # taken first: what changes while the build runs is built again next time
     with contextlib.suppress(OSError):  # of which the build complains
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # the articles may be private
-    report = build(articles, folder, keep_going=True, projects=place.projects, lang=place.lang)
+    report = build(articles, folder, keep_going=True, projects=place.projects, lang=place.lang, progress=progress)
     for error in report.bad:
         _log.warning("left out: %s", error)
     mark(folder, found)

@@ -10,6 +10,11 @@ bodies     what a request asks: JSON, a log, packed       work      long work in
 watching   health, metrics, contract                      metrics   counts and times for Prometheus
 params     parameters of requests, checked                openapi   the contract, with the shapes of answers (shapes)
 nodes      markdown as a tree that a page can show        page      HTML, CSS and JavaScript of the page
+issue_page /issue/...: an issue without a script          html      elements for it    opensearch  for browsers
+session    who has shown the token; the cookie            attempts  slows down wrong tokens
+login      /api/session                                   proxy     what a proxy says of the client
+asgi       types, and how a request is refused            access    the access log
+place      the socket                                     workers   several processes on it
 mcp        the three tools for coding agents              skill     SKILL.md, which teaches an agent to ask
 
 The names below are imported at first use: `kb.serve.mcp` needs neither starlette nor prometheus_client for itself, and

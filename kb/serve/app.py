@@ -5,35 +5,44 @@ A new door is a module with a function that gives its `Table`, and a line in `cr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.serve import issue_page, listing, opensearch, page, searching, watching
-from kb.serve.guards import RequestGuard, Rules
+from kb.serve import issue_page, listing, login, opensearch, page, searching, watching
+from kb.serve.guards import RequestGuard, Rules, Scope
 from kb.serve.metrics import Metrics
 from kb.serve.routes import Handler, Table, application, has_tag
+from kb.serve.session import Gate
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
 
 __all__ = ["create_app"]
 
+Log = Callable[[Scope, int, float], None]
 
-def create_app(base: AnyBase, rules: Rules | None = None) -> RequestGuard:
-    """The guarded application. `rules` says who may ask; by default, only this machine."""
+
+def create_app(base: AnyBase, rules: Rules | None = None, *, log: Log | None = None) -> RequestGuard:
+    """The guarded application. `rules` says who may ask; by default, only this machine. `log` is called after each
+    request with its scope, status and seconds."""
     metrics = Metrics(base)
+    rules = rules or Rules()
+    gate = Gate(rules.token)
     tables = [
         searching.table(base, metrics),
         listing.table(base),
         issue_page.table(base),
         opensearch.table(),
         watching.table(base, metrics),
+        login.table(gate),
         _page(),
     ]
     bodies = [path for table in tables for path in table.bodies]
-    return RequestGuard(application(tables), rules or Rules(), metrics.count_request, bodies=bodies)
+    app, observe = application(tables), metrics.count_request
+    return RequestGuard(app, rules, observe, bodies=bodies, gate=gate, log=log or (lambda *_: None))
 
 
 def _page() -> Table:

@@ -3,40 +3,47 @@
 A server on loopback gets requests not only from its owner. Any page that the owner opens in a browser can send it
 requests, and can read the answers by rebinding its own DNS name to 127.0.0.1. Such a page cannot choose the Host,
 Origin and Sec-Fetch-Site that the browser sends, so these decide. Programs (curl) send no Origin and are let through.
-An address that others can reach is guarded by a token instead, which no foreign page has.
+An address that others can reach is guarded by a token instead (`kb.serve.session`), which no foreign page has. Behind a
+proxy, what it says about the client counts where it is believed (`kb.serve.proxy`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
-import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-__all__ = ["MAX_BODY_BYTES", "MAX_HEAD_BYTES", "Refusal", "RequestGuard", "Rules", "refuse"]
+from kb.serve.asgi import App, Headers, Message, Receive, Refusal, Scope, Send, only, refuse
+from kb.serve.proxy import Network, as_client_sent
+from kb.serve.session import PATH, Gate
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-Headers = Sequence[tuple[bytes, bytes]]
+__all__ = [
+    "MAX_BODY_BYTES",
+    "MAX_HEAD_BYTES",
+    "App",
+    "Receive",
+    "Refusal",
+    "RequestGuard",
+    "Rules",
+    "Scope",
+    "Send",
+    "refuse",
+]
 
 MAX_BODY_BYTES = 2 << 20  # a log of 20,000 lines; a search reads only the two ends of a longer one
 MAX_HEAD_BYTES = 16 << 10
 MAX_BUSY = 64  # requests answered at a time; others get 503 at once, because an endless queue helps nobody
 MAX_INCOMING = 128  # bodies being received; one more, and the oldest is dropped
+MAX_TOKEN_BYTES = 4 << 10  # a body from somebody who has not shown the token yet
 BODY_S = 10.0  # seconds for a whole body
 
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?)(?::[0-9]{1,5})?")
 _ADDRESS = re.compile(r"\[[0-9a-f:.]+\]|(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_FOR_PROGRAMS = re.compile(r"/(?:api|mcp|metrics)(?:/|\Z)")  # nobody follows a link to these
 _ALWAYS = "/healthz"  # a health check must be answered also when the server is busy
-_NEEDS_TOKEN = re.compile(r"/api(?:/|\Z)|/metrics\Z")
 
 SECURITY_HEADERS = [
     (name.encode(), value.encode())
@@ -54,57 +61,48 @@ SECURITY_HEADERS = [
 ]
 
 
-class Refusal(Exception):
-    """A request that is not answered: the HTTP status, and what the client reads."""
-
-    def __init__(
-        self, status: int, message: str, hint: str | None = None, headers: Iterable[tuple[str, str]] = ()
-    ) -> None:
-        super().__init__(message)
-        self.status: int = status
-        self.message: str = message
-        self.hint: str | None = hint
-        self.headers: tuple[tuple[str, str], ...] = tuple(headers)
-
-
 _AGAIN = [("retry-after", "1"), ("connection", "close")]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Which host names the server answers to, and the token that a client must send, if any."""
+    """Which host names the server answers to, the token that a client must show, if any, and whose word counts."""
 
     names: frozenset[str] = field(default=_LOOPBACK)
     """host names and addresses in lower case, without port; `*` for any IP address (nobody can rebind an address, only
     a DNS name)"""
     token: str | None = None
+    proxies: tuple[Network, ...] = ()
+    """proxies that are believed about the client; none: headers of proxies mean nothing"""
 
     @classmethod
-    def of(cls, names: Iterable[str] = (), *, any_address: bool = False, token: str | None = None) -> Rules:
+    def of(
+        cls,
+        names: Iterable[str] = (),
+        *,
+        any_address: bool = False,
+        token: str | None = None,
+        proxies: Iterable[Network] = (),
+    ) -> Rules:
         extra = {"*"} if any_address else set()
-        return cls(_LOOPBACK | {name.strip().casefold() for name in names} | extra, token)
+        return cls(_LOOPBACK | {name.strip().casefold() for name in names} | extra, token, tuple(proxies))
 
     def check(self, scope: Scope) -> None:
-        """Raises Refusal: 421 for a foreign host, 403 for a foreign page, 401 without the token."""
+        """Raises Refusal: 421 for a foreign host, 403 for a foreign page."""
+        self.check_host(scope)
         headers: Headers = scope["headers"]
-        host = _only(headers, b"host")
-        if not self.answers_to(host):
+        if any(name == b"origin" for name, _ in headers) and not _is_own(scope):
+            raise Refusal(403, "a page of another origin may not ask")
+        site = only(headers, b"sec-fetch-site") or "none"
+        visits = scope["method"] in ("GET", "HEAD") and only(headers, b"sec-fetch-mode") == "navigate"
+        if site not in ("same-origin", "none") and not (visits and not _FOR_PROGRAMS.match(scope["path"])):
+            raise Refusal(403, "a page of another origin may not ask")
+
+    def check_host(self, scope: Scope) -> None:
+        """Raises Refusal, 421."""
+        if not self.answers_to(only(scope["headers"], b"host")):
             raise Refusal(
                 421, "this server does not answer to that host name", "kb serve --allow-host NAME adds a name"
-            )
-        origin = _only(headers, b"origin")
-        if any(name == b"origin" for name, _ in headers) and not _is_own(origin, host or ""):
-            raise Refusal(403, "a page of another origin may not ask")
-        site = _only(headers, b"sec-fetch-site") or "none"
-        visits = scope["method"] in ("GET", "HEAD") and _only(headers, b"sec-fetch-mode") == "navigate"
-        if site not in ("same-origin", "none") and not (visits and not _NEEDS_TOKEN.match(scope["path"])):
-            raise Refusal(403, "a page of another origin may not ask")
-        if self.token is not None and _NEEDS_TOKEN.match(scope["path"]) and not self._proven(headers):
-            raise Refusal(
-                401,
-                "a token is needed",
-                "send it as `Authorization: Bearer TOKEN`",
-                [("www-authenticate", 'Bearer realm="kb"')],
             )
 
     def answers_to(self, host: str | None) -> bool:
@@ -113,22 +111,12 @@ class Rules:
             return False
         return found[1] in self.names or ("*" in self.names and _ADDRESS.fullmatch(found[1]) is not None)
 
-    def _proven(self, headers: Headers) -> bool:
-        kind, _, given = (_only(headers, b"authorization") or "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode("utf-8"), (self.token or "").encode("utf-8"))
-        return kind.casefold() == "bearer" and same
 
-
-def _only(headers: Headers, name: bytes) -> str | None:
-    """The value of a header that is there exactly once: of two, one may be forged."""
-    values = [value for key, value in headers if key == name]
-    return values[0].decode("latin-1").strip() if len(values) == 1 else None
-
-
-def _is_own(origin: str | None, host: str) -> bool:
-    """Has the origin this very host and port? The scheme may differ: a proxy may speak TLS."""
-    scheme, mark, authority = (origin or "").casefold().partition("://")
-    return bool(mark) and scheme in ("http", "https") and authority == host.casefold()
+def _is_own(scope: Scope) -> bool:
+    """Has the origin this very host and port? And the scheme, where a proxy said which; else a proxy may speak TLS."""
+    scheme, mark, authority = (only(scope["headers"], b"origin") or "").casefold().partition("://")
+    schemes = (scope["kb.scheme"],) if "kb.scheme" in scope else ("http", "https")
+    return bool(mark) and scheme in schemes and authority == (only(scope["headers"], b"host") or "").casefold()
 
 
 class RequestGuard:
@@ -146,16 +134,22 @@ class RequestGuard:
         *,
         bodies: Iterable[str] = (),
         max_body: int = MAX_BODY_BYTES,
+        gate: Gate | None = None,
+        log: Callable[[Scope, int, float], None] = lambda scope, status, seconds: None,
     ) -> None:
         """`bodies` are the paths that take a body of up to `max_body` bytes. `observe` is called once for each request,
-        with its route (`scope["kb.route"]`, or "none"), status and seconds."""
+        with its route (`scope["kb.route"]`, or "none"), status and seconds; `log` with its scope, status and seconds.
+        `gate`: who has shown the token; by default one for `rules.token`."""
         self._app = app
         self._rules = rules
         self._observe = observe
+        self._log = log
+        self._gate = gate or Gate(rules.token)
         self._bodies = frozenset(bodies)
         self._max_body = max_body
         self._busy = 0
         self._incoming: dict[asyncio.Future[bytes], None] = {}  # oldest first
+        self._logins: dict[asyncio.Future[bytes], None] = {}  # from strangers, who must not push out the others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -163,6 +157,7 @@ class RequestGuard:
         if scope["type"] != "http":
             return
         started, status, counted = time.perf_counter(), 0, False
+        came, scope = scope, as_client_sent(scope, self._rules.proxies)
 
         async def send_secured(message: Message) -> None:
             nonlocal status
@@ -173,9 +168,12 @@ class RequestGuard:
 
         try:
             _require_short(scope)
+            # The Host that came must be ours as well: a rebound page can send X-Forwarded-Host, but not Host.
+            self._rules.check_host(came)
             self._rules.check(scope)
+            self._gate.check(scope)
             if scope["method"] == "POST" and scope["path"] in self._bodies:
-                receive = _replay(await self._read_body(scope["headers"], receive), receive)
+                receive = _replay(await self._read_body(scope, receive), receive)
             if scope["path"] != _ALWAYS:
                 if self._busy >= MAX_BUSY:
                     raise Refusal(503, "too many requests at a time", "ask again in a second", _AGAIN)
@@ -187,24 +185,28 @@ class RequestGuard:
             await self._app(scope, receive, send_secured)
         finally:
             self._busy -= counted
-            self._observe(scope.get("kb.route", "none"), status, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            self._observe(scope.get("kb.route", "none"), status, seconds)
+            self._log(scope, status, seconds)
 
     def stop(self) -> None:
         """Drops all bodies that are still coming; their clients get 503."""
-        for body in list(self._incoming):
+        for body in [*self._incoming, *self._logins]:
             body.cancel()
 
-    async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
+    async def _read_body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body, with or without a Content-Length. Raises Refusal."""
-        announced = _only(headers, b"content-length") or "0"
-        if len(announced) > 12 or (announced.isdecimal() and int(announced) > self._max_body):
-            raise self._too_long()
-        if len(self._incoming) >= MAX_INCOMING:
-            oldest = next(iter(self._incoming))
-            del self._incoming[oldest]
+        login = scope["path"] == PATH
+        most, incoming = (MAX_TOKEN_BYTES, self._logins) if login else (self._max_body, self._incoming)
+        announced = only(scope["headers"], b"content-length") or "0"
+        if len(announced) > 12 or (announced.isdecimal() and int(announced) > most):
+            raise _too_long(most)
+        if len(incoming) >= MAX_INCOMING:
+            oldest = next(iter(incoming))
+            del incoming[oldest]
             oldest.cancel()
-        body = asyncio.ensure_future(self._read(receive))
-        self._incoming[body] = None
+        body = asyncio.ensure_future(_read(receive, most))
+        incoming[body] = None
         try:
             await asyncio.wait({body}, timeout=BODY_S)
             if not body.done():
@@ -213,26 +215,28 @@ class RequestGuard:
                 raise Refusal(503, "the body took too long while the server is busy", "ask again in a second", _AGAIN)
             return body.result()
         finally:
-            self._incoming.pop(body, None)
+            incoming.pop(body, None)
             body.cancel()
 
-    async def _read(self, receive: Receive) -> bytes:
-        pieces: list[bytes] = []
-        size, more = 0, True
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                raise Refusal(400, "the body broke off")  # the client has gone and gets no answer
-            pieces.append(message.get("body", b""))
-            size += len(pieces[-1])
-            more = message.get("more_body", False)
-            if size > self._max_body:
-                raise self._too_long()
-        return b"".join(pieces)
 
-    def _too_long(self) -> Refusal:
-        message = f"the body is longer than {self._max_body >> 20} MiB"
-        return Refusal(413, message, "send the end of the log", [("connection", "close")])
+async def _read(receive: Receive, most: int) -> bytes:
+    pieces: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refusal(400, "the body broke off")  # the client has gone and gets no answer
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        more = message.get("more_body", False)
+        if size > most:
+            raise _too_long(most)
+    return b"".join(pieces)
+
+
+def _too_long(most: int) -> Refusal:
+    size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
+    return Refusal(413, f"the body is longer than {size}", "send the end of the log", [("connection", "close")])
 
 
 def _require_short(scope: Scope) -> None:
@@ -255,12 +259,3 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return message
 
     return replay
-
-
-async def refuse(refusal: Refusal, send: Send) -> None:
-    """Sends the refusal as the response."""
-    body = json.dumps({"error": refusal.message, "hint": refusal.hint}).encode()
-    headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("cache-control", "no-store")]
-    raw = [(name.encode(), value.encode()) for name, value in (*headers, *refusal.headers)]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})

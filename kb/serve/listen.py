@@ -17,14 +17,15 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kb.serve.guards import MAX_HEAD_BYTES, App, RequestGuard
+from kb.serve.place import Place, bind
 
-__all__ = ["configured", "serve"]
+__all__ = ["configured", "serve", "serve_at"]
 
 # Seconds. A browser needs a fraction of one; a slower client holds a connection that others want.
 HEAD_S = 10.0  # for the request line and headers
 READ_S = 20.0  # for the client to read the response
 IDLE_S = 15  # between two requests of a connection
-STOP_S = 1  # for running requests when the server stops
+STOP_S = 5  # for running requests when the server stops; one that only waits for the next request ends at once
 MAX_CONNECTIONS = 500
 
 
@@ -99,10 +100,16 @@ class _Server(uvicorn.Server):
 def serve(app: RequestGuard, host: str, port: int, *, ready: Callable[[int], None], lifespan: bool = False) -> None:
     """Serves until SIGINT or SIGTERM. `port` 0 takes a free one; `ready` gets the port. Raises OSError when the address
     cannot be used."""
+    serve_at(bind(host, port), app, ready=ready, lifespan=lifespan)
+
+
+def serve_at(place: Place, app: RequestGuard, *, ready: Callable[[int], None], lifespan: bool = False) -> None:
+    """The same on a socket from `bind`, which other processes may serve, too."""
     config = configured(app, lifespan=lifespan)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family, backlog=256) as listening:
+    config.backlog = 1  # see Place
+    with place:
         gc.enable()
         gc.freeze()  # the base stays in memory: the collector need not look through it
-        ready(listening.getsockname()[1])
-        _Server(app, config).run(sockets=[listening])
+        place.listen()
+        ready(place.getsockname()[1])
+        _Server(app, config).run(sockets=[place])

@@ -1,17 +1,21 @@
 """Counts and times of requests for Prometheus, kept by its own client library in a registry of this server alone.
 
 Labels come from the server's own tables, never from a request. So nobody can read a question here, and nobody can make
-a new time series with each request.
+a new time series with each request. Of several workers (`kb.serve.workers`) each answers with the sums of all: the
+library keeps them in files below $PROMETHEUS_MULTIPROC_DIR. Memory and time of a process are then those of the one
+that answers.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from kb.records import Verdict
@@ -49,7 +53,8 @@ class Metrics:
         self._scans = {verdict: scans.labels(verdict) for verdict in get_args(Verdict)}
         self._drafts = Counter("kb_drafts", "Questions that somebody was still typing.", registry=self._registry)
         ProcessCollector(registry=self._registry)
-        self._registry.register(_BaseCollector(base))
+        self._base = _BaseCollector(base)
+        self._registry.register(self._base)
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, status).inc()
@@ -64,7 +69,13 @@ class Metrics:
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format 0.0.4."""
-        return generate_latest(_WithoutCreationTimes(self._registry))
+        registry = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            registry.register(self._base)
+            ProcessCollector(registry=registry)
+        return generate_latest(_WithoutCreationTimes(registry))
 
 
 class _BaseCollector(Collector):

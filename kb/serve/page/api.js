@@ -1,19 +1,20 @@
-// Requests to the API. When the server wants a token, a dialog asks for it and the request is sent again.
+// Requests to the API. When the server wants a token, a dialog asks for it and the request is sent again. The token is
+// sent once; from then on the browser has a cookie, which no script can read and every tab sends.
+
+import { say } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
-let token = "";
+let sessions = 0; // that were started here
 let entering = null;
 
 // The JSON that the API answers at `path`; `question` is sent as the body of a POST. Throws an Error with `status`.
 export async function api(path, { signal, question } = {}) {
-  const headers = {};
-  const sent = token;
-  if (token) headers.Authorization = `Bearer ${token}`;
-  if (question) headers["Content-Type"] = "application/json";
+  const before = sessions;
+  const headers = question ? { "Content-Type": "application/json" } : {};
   const options = { headers, signal, ...(question && { method: "POST", body: JSON.stringify(question) }) };
   const response = await fetch(path, options);
   if (response.status === 401) {
-    if (token === sent) await askForToken(Boolean(sent)); // else another request has got one in the meantime
+    if (sessions === before) await askForToken(); // else another request has asked in the meantime
     return api(path, { signal, question });
   }
   const found = await response.json();
@@ -21,27 +22,34 @@ export async function api(path, { signal, question } = {}) {
   return found;
 }
 
-function askForToken(wrong) {
+// The problem in words, or nothing when the token was right.
+export async function signIn(token) {
+  const headers = { "Content-Type": "application/json" };
+  const response = await fetch("api/session", { method: "POST", headers, body: JSON.stringify({ token }) });
+  if (!response.ok) return say(response.status === 429 ? "too many tokens" : "wrong token", { n: response.headers.get("Retry-After") });
+  sessions += 1;
+  return "";
+}
+
+function askForToken(problem = "") {
   entering ??= new Promise((done, fail) => {
-    $("wrong").hidden = !wrong;
+    $("wrong").textContent = problem;
+    $("wrong").hidden = !problem;
     $("login").returnValue = "";
     $("login").showModal();
-    const given = () => {
+    const given = async () => {
       const value = $("token").value.trim();
       $("token").value = "";
+      const entered = $("login").returnValue === "enter";
+      const wrong = entered ? await signIn(value).catch(() => say("silent")) : "";
       entering = null;
-      if ($("login").returnValue !== "enter") return fail(Object.assign(new Error("no token"), { status: 401 }));
-      setToken(value);
-      done();
+      if (!entered) fail(Object.assign(new Error("no token"), { status: 401 }));
+      else if (wrong) askForToken(wrong).then(done, fail);
+      else done();
     };
     $("login").addEventListener("close", given, { once: true });
   });
   return entering;
-}
-
-export function setToken(given) {
-  token = given;
-  store("sessionStorage", "kb.token", given);
 }
 
 // In a private window the storage may be missing or refuse to store; then nothing is remembered.

@@ -1,6 +1,6 @@
 // The page: it shows answers while the question is typed. Each view has an address (#/...).
 
-import { api, load, setToken, store } from "./api.js";
+import { api, load, signIn, store } from "./api.js";
 import { body, card, copy, el, links, tag, visible } from "./parts.js";
 import { currentLanguage, say, setLanguage } from "./words.js";
 
@@ -265,9 +265,9 @@ function switchTheme() {
 async function start() {
   const given = location.hash.match(/^#token=(.+)$/);
   if (given) {
-    setToken(decoded(given[1]));
     history.replaceState(null, "", "#/"); // the token must not stay in the address or the history
-  } else setToken(load("sessionStorage", "kb.token"));
+    await signIn(decoded(given[1])).catch(showError);
+  }
   setTheme(load("localStorage", "kb.theme"));
   showLanguage(load("localStorage", "kb.language") || (navigator.language.startsWith("zh") ? "zh" : "en"));
   box.addEventListener("input", (event) => {
