@@ -168,9 +168,14 @@ def test_an_article_cannot_bring_its_own_markup(write: Write, tmp_path: Path) ->
 
 
 def test_nobody_reads_it_without_the_token(base: KnowledgeBase) -> None:
-    found = TestClient(create_app(base, Rules.of(token="a-token-of-24-characters")), base_url=HOST).get(DEQUE)
-    assert found.status_code in (401, 303)
+    """A browser is sent to the page, which asks for the token."""
+    client = TestClient(create_app(base, Rules.of(token="a-token-of-24-characters")), base_url=HOST)
+    found = client.get(DEQUE, follow_redirects=False)
+    assert found.status_code == 303
+    assert found.headers["location"] == f"../../#{DEQUE}"
     assert "deepspeed" not in found.text
+    shown = client.get(DEQUE, headers={"authorization": "Bearer a-token-of-24-characters"})
+    assert "deepspeed" in shown.text
 
 
 def test_a_browser_learns_how_to_ask(client: TestClient) -> None:
