@@ -14,7 +14,9 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-__all__ = ["TAGS", "parse"]
+from kb.records import IssueRecord
+
+__all__ = ["TAGS", "parse", "tree"]
 
 Node = Any  # str, or {"tag": one of TAGS, "children": [Node, ...]} with "href" (a), "lang" (pre) or "start" (ol)
 
@@ -34,6 +36,11 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_DEPTH}).
 def parse(markdown: str) -> list[Node]:
     """The nodes of a text. The list is shared: do not change it."""
     return _tree(_MARKDOWN.parse(markdown))
+
+
+def tree(record: IssueRecord) -> dict[str, list[Node]]:
+    """The texts of a record, by the name of the field."""
+    return {name: parse(getattr(record, name)) for name in ("summary", "symptom", "cause", "fix", "triage")}
 
 
 def _tree(tokens: list[Token]) -> list[Node]:

@@ -1,0 +1,65 @@
+"""What the base holds: `/api/issues`, one issue, `/api/projects`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kb.serve import nodes, params
+from kb.serve.guards import Refusal
+from kb.serve.routes import Table, dumped, json_response
+
+if TYPE_CHECKING:
+    from kb.bases import AnyBase
+
+__all__ = ["table"]
+
+
+def table(base: AnyBase) -> Table:
+    listing = _Listing(base)
+    return Table(
+        {
+            "/api/issues": {"GET": listing.issues},
+            "/api/issues/{slug:path}/{number}": {"GET": listing.issue},
+            "/api/projects": {"GET": listing.projects},
+        }
+    )
+
+
+class _Listing:
+    def __init__(self, base: AnyBase) -> None:
+        self._base = base
+
+    async def issue(self, request: Request) -> Response:
+        given = params.from_pairs(request.query_params.multi_items(), params.IssueParams)
+        catalogue = self._base.catalogue()
+        issue = f"{request.path_params['slug']}#{request.path_params['number']}"
+        records = [r for r in catalogue.issues.get(issue.casefold(), ()) if given.only in (None, r.lang)]
+        records = [r for r in records if r.lang == given.lang] or records
+        if not records:
+            near = catalogue.near(issue)
+            raise Refusal(404, "there is no such issue in this base", f"near it: {', '.join(near)}" if near else None)
+        translations = [{**r.as_dict(), **({"tree": nodes.tree(r)} if given.render else {})} for r in records]
+        answer = {"issue": records[0].issue, "snapshot": catalogue.snapshot, "translations": translations}
+        return json_response(dumped(answer))
+
+    async def issues(self, request: Request) -> Response:
+        given = params.from_pairs(request.query_params.multi_items(), params.ListParams)
+        catalogue = self._base.catalogue()
+        project = (given.project or "").casefold()
+        chosen = [
+            next((r for r in records if r.lang == given.lang), records[0]) for records in catalogue.issues.values()
+        ]
+        found = [
+            {"issue": r.issue, "lang": r.lang, "project": r.project, "title": r.title, "tags": r.tags}
+            for r in chosen
+            if not project or project == (r.project or "").casefold()
+        ]
+        return json_response(dumped({"snapshot": catalogue.snapshot, "issues": found}))
+
+    async def projects(self, request: Request) -> Response:
+        params.from_pairs(request.query_params.multi_items(), params.NoParams)
+        found = [{"project": project, "issues": count} for project, count in self._base.projects()]
+        return json_response(dumped(found))
