@@ -8,6 +8,7 @@ articles have it: whoever prints it passes it through `kb.text.visible`.
     answer   the answer first, in at most fifteen rows
     issue    an issue in single lines
     remedy   what to try first: the steps of a fix with their commands
+    cure     the one command or setting that is copied first
     prose    markdown as plain lines
     words    the words around an issue in both languages
 
@@ -16,6 +17,7 @@ else's program can use it.
 """
 
 from kb.brief.answer import MOST_ROWS, answer_lines, known_issue, likely_issues, likely_lines
+from kb.brief.cure import cure
 from kb.brief.issue import (
     base_note,
     cause_line,
@@ -46,6 +48,7 @@ __all__ = [
     "base_note",
     "cause_line",
     "cause_sentence",
+    "cure",
     "first_to_try",
     "fix_line",
     "headline",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kb.brief import cure
 from kb.serve import nodes, params
 from kb.serve.guards import Refusal
 from kb.serve.routes import Table, dumped, json_response
@@ -41,7 +42,7 @@ class _Listing:
         if not records:
             near = catalogue.near(issue)
             raise Refusal(404, "there is no such issue in this base", f"near it: {', '.join(near)}" if near else None)
-        translations = [{**r.as_dict(), **({"tree": nodes.tree(r)} if given.render else {})} for r in records]
+        translations = [{**r.as_dict(), **({"tree": nodes.tree(r), "cure": cure(r)} if given.render else {})} for r in records]
         answer = {"issue": records[0].issue, "snapshot": catalogue.snapshot, "translations": translations}
         return json_response(dumped(answer))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.brief import likely_hits, tells_apart
+from kb.brief import cure, likely_hits, tells_apart
 from kb.serve import nodes, params
 from kb.serve.guards import Refusal
 from kb.serve.metrics import Metrics
@@ -67,7 +67,7 @@ class _Asking:
         if options.render:
             likely = [hit.record for hit in likely_hits(result)]
             for one, hit in zip(answer["results"], result.hits, strict=True):
-                one["tree"] = nodes.tree(hit.record)
+                one |= {"tree": nodes.tree(hit.record), "cure": cure(hit.record)}
                 if hit.record in likely:
                     one["tells_apart"] = tells_apart(hit.record, [other for other in likely if other is not hit.record])
         return dumped(answer)
