@@ -17,10 +17,10 @@ from kb.text.width import CODE_SPAN
 __all__ = ["cure"]
 
 _MOST_LINES = 15  # more of them are a file, not a command to try
-_COMMAND = re.compile(r"\S[\s=]+\S|^--?\w|\(.*\)")  # a command, a setting or a call, not the name of a thing
+_COMMAND = re.compile(r"\S[ =]{1,4}\S|^--?\w|\(.{0,200}\)")  # a command, a setting or a call, not the name of a thing
 _SHOWS = re.compile(
-    r"(?:sudo\s+)?(?:cat|curl|df|dmesg|du|find|free|grep|head|ldd|ls|nproc|nvcc|nvidia-smi|ping|ps|tail|ulimit -a|which)\b"
-    r"|(?:sudo\s+)?(?:docker|kubectl|npu-smi|ray|pip|conda) (?:describe|get|info|inspect|list|logs|show|status|version)\b"
+    r"(?:sudo )?(?:cat|curl|df|dmesg|du|find|free|grep|head|ldd|ls|nproc|nvcc|nvidia-smi|ping|ps|tail|ulimit -a|which)\b"
+    r"|(?:sudo )?(?:docker|kubectl|npu-smi|ray|pip|conda) (?:describe|get|info|inspect|list|logs|show|status|version)\b"
     r"|python3? -(?:c|m torch.utils.collect_env)\b|python3? - <<|print\(",
 )
 
