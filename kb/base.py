@@ -153,6 +153,13 @@ class KnowledgeBase:
         return self.searcher.snapshot
 
     @property
+    def stale(self) -> str:
+        """Why the index on the disk cannot be used, and an older snapshot answers; empty: all is well. Names no
+        file."""
+        _, follower = self.searcher, self._follower
+        return "" if follower is None else follower.stale
+
+    @property
     def size(self) -> int:
         """How many issues the base knows."""
         return int(self.searcher.store.header.manifest["counts"]["issues"])
@@ -215,10 +222,11 @@ class KnowledgeBase:
         """What finds the issues of the newest snapshot in logs; `project`: only those of this project or tag."""
         from kb.scan import Scanner
 
-        searcher = self.searcher
+        searcher, project = self.searcher, project and project.casefold()
         kept = self._scanners.get(project)
         if kept is None or kept.searcher is not searcher:
-            kept = self._scanners[project] = Scanner(searcher, project=project)
+            kept = Scanner(searcher) if project is None else self.scanner().about(project)
+            self._scanners[project] = kept
         return kept
 
     def scanners(self, project: str | None = None) -> tuple[Scanner, ...]:

@@ -87,6 +87,11 @@ class Bases:
     def snapshot(self) -> str:
         return "+".join(base.snapshot for base in self.local)
 
+    @property
+    def stale(self) -> str:
+        """See `KnowledgeBase.stale`; of the bases on this machine."""
+        return "; ".join(filter(None, (base.stale for base in self.local)))
+
     def __enter__(self) -> Bases:
         return self
 

@@ -48,7 +48,7 @@ _COMPONENTS = {
     "llava": _Component("llava", "llava"),
     "lmdeploy": _Component("lmdeploy", r"lmdeploy|turbomind"),
     "megatron-lm": _Component("megatron", r"megatron\w*"),
-    "ms-swift": _Component("swift", r"ms[-_]swift"),
+    "ms-swift": _Component("swift", r"ms[-_]swift|\[(?:INFO|WARNING|ERROR):swift\]"),
     "nccl": _Component("", r"\w{0,40}nccl\w*"),
     "numpy": _Component("numpy", r"numpy|_ARRAY_API"),
     "ollama": _Component("ollama", "ollama|llama runner"),

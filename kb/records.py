@@ -90,12 +90,15 @@ class IssueRecord:
     versions: tuple[str, ...]
     tags: tuple[str, ...]
     sources: tuple[str, ...]
+    updated: str
+    """the day on which the article was last gone through, as `2026-01-31`; empty when it does not say"""
     source: Source
 
     @property
     def digest(self) -> str:
-        """sha256 of the content without its place, 64 hex digits. It changes when the record must be encoded again."""
-        content = {name: getattr(self, name) for name in self.__slots__ if name not in ("id", "source")}
+        """sha256 of the content without its place and its day, 64 hex digits. It changes when the record must be
+        encoded again."""
+        content = {name: getattr(self, name) for name in self.__slots__ if name not in ("id", "updated", "source")}
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -109,7 +112,8 @@ class IssueRecord:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> IssueRecord:
         """The inverse of `as_dict`; lists become tuples again. Raises KeyError or TypeError for another form."""
-        values = {name: data[name] for name in cls.__slots__}
+        values = {"updated": "", **data}  # an index or a server of kb 0.1 has none
+        values = {name: values[name] for name in cls.__slots__}
         for name in ("errors", "conditions", "aliases", "versions", "tags", "sources"):
             values[name] = tuple(values[name])
         values["branches"] = tuple(Branch(**branch) for branch in values["branches"])
@@ -289,6 +293,7 @@ class Hit:
             "versions": list(r.versions),
             "tags": list(r.tags),
             "sources": list(r.sources),
+            "updated": r.updated,
             "base": self.base,
             "path": f"{self.folder}/{r.source.path}",
             "lines": [r.source.first_line, r.source.last_line],

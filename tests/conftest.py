@@ -34,7 +34,9 @@ MODEL = Path(kb.__file__).parent / "model"
 SHIPPED = Path(__file__).parents[1] / "articles"
 CORPUS = Path(__file__).parent / "corpus"
 """A few articles that never change: what code is tested on. What `articles/` holds is tested in tests/content."""
-EMPTY_RECORD = IssueRecord("a#1/en", "a#1", "en", None, *[""] * 8, *[()] * 7, source=Source("en/a.md", 1, 1))
+EMPTY_RECORD = IssueRecord(
+    "a#1/en", "a#1", "en", None, *[""] * 8, *[()] * 7, updated="", source=Source("en/a.md", 1, 1)
+)
 """for `dataclasses.replace`: a test names only the fields that it is about"""
 THOROUGH = os.environ.get("KB_TEST_THOROUGH", "") not in ("", "0")  # CI's second run; the first is what people wait for
 

@@ -606,7 +606,8 @@ def test_findings_while_the_log_grows(scanner: Scanner) -> None:
 def test_the_public_form(scanner: Scanner) -> None:
     report = scanner.scan([DEQUE.encode()])
     form = report.as_dict()
-    assert list(form) == ["lines", "bytes", "took_ms", "snapshot", "findings"]
+    assert list(form) == ["verdict", "likely", "lines", "bytes", "took_ms", "snapshot", "findings"]
+    assert (form["verdict"], form["likely"]) == ("known", [])
     (finding,) = form["findings"]
     assert list(finding)[:10] == [
         "issue", "lang", "project", "title", "verdict", "confidence", "first_line", "last_line", "count", "processes",

@@ -275,6 +275,7 @@ def test_the_public_form_has_the_keys_of_the_contract(base: KnowledgeBase) -> No
         "versions",
         "tags",
         "sources",
+        "updated",
         "base",
         "path",
         "lines",

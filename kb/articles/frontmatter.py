@@ -50,6 +50,12 @@ class FrontMatter:
         return self.first("status").casefold() in _STATES
 
     @property
+    def updated(self) -> str:
+        """Its day (`2026-01-31`); "" when there is none, or something else."""
+        said = self.first("updated")
+        return said[:10] if _is_date(said) else ""
+
+    @property
     def duplicate_of(self) -> str:
         """Of a duplicate, the issue that says it (`slug#n`); "" when none is named."""
         return self.first("duplicate_of") if self.is_duplicate else ""

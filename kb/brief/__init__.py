@@ -8,6 +8,7 @@ articles have it: whoever prints it passes it through `kb.text.visible`.
     answer   the answer first, in at most fifteen rows
     issue    an issue in single lines
     remedy   what to try first: the steps of a fix with their commands
+    short    an answer in short as plain values, for an editor or a chat bot
     cure     the one command or setting that is copied first
     prose    markdown as plain lines
     words    the words around an issue in both languages
@@ -19,7 +20,6 @@ else's program can use it.
 from kb.brief.answer import MOST_ROWS, answer_lines, known_issue, likely_issues, likely_lines
 from kb.brief.cure import cure
 from kb.brief.issue import (
-    base_note,
     cause_line,
     cause_sentence,
     fix_line,
@@ -36,6 +36,7 @@ from kb.brief.issue import (
 )
 from kb.brief.prose import pieces_of, plain
 from kb.brief.remedy import Step, first_to_try, steps_of, to_try
+from kb.brief.short import short_answer, short_report
 from kb.brief.words import LABELS, WARNING, Line, percent
 
 __all__ = [
@@ -45,7 +46,6 @@ __all__ = [
     "Line",
     "Step",
     "answer_lines",
-    "base_note",
     "cause_line",
     "cause_sentence",
     "cure",
@@ -64,6 +64,8 @@ __all__ = [
     "pieces_of",
     "plain",
     "searched_line",
+    "short_answer",
+    "short_report",
     "show_line",
     "steps_of",
     "summary_line",

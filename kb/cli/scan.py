@@ -197,12 +197,12 @@ class _Output:
 
     def log(self, log: str, report: ScanReport, *, damage: KbError | None = None) -> None:
         """Prints one log. `damage`: why it could not be read to its end."""
-        findings = [finding for finding in report.findings if finding.confidence >= self._least]
+        report = report.at_least(self._least)
+        findings = report.findings
         known = sum(finding.verdict == "known" for finding in findings)
         self.found += len(findings)
         self.known += known
         form = report.as_dict()
-        form["findings"] = [finding.as_dict() for finding in findings]
         if damage:
             self.damaged += 1
             form["damage"] = damage.message

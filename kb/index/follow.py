@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from kb.errors import KbError
 from kb.index.snapshot import MANIFEST
 
 __all__ = ["Follower", "seen"]
@@ -38,10 +39,12 @@ class Follower(Generic[T]):
 
     def __init__(self, value: T, folder: Path, state: tuple[int, int, int] | None, renew: Callable[[], T]) -> None:
         """`state`: what `seen` said before `value` was made. `renew` makes it anew, or raises."""
+        self.stale: str
+        """why what lies in the folder now cannot be used, and an older value is; names no file; empty: all is well"""
         self._value, self._folder, self._state, self._renew = value, folder, state, renew
         self._lock, self._pid = threading.Lock(), os.getpid()
         self._look_at = time.monotonic() + LOOK_EVERY_S
-        self._complaint = ""
+        self._complaint = self.stale = ""
 
     @property
     def newest(self) -> T:
@@ -61,17 +64,19 @@ class Follower(Generic[T]):
         self._look_at = time.monotonic() + LOOK_EVERY_S
         state = seen(self._folder)
         if state == self._state:
-            self._complaint = ""
+            self._complaint = self.stale = ""
         elif state is None:
             self._complain(f"{self._folder}: the index has gone")
+            self.stale = "the index has gone"
         else:
             try:
                 self._value = self._renew()
             except Exception as error:
                 self._complain(str(error))
+                self.stale = error.message if isinstance(error, KbError) else type(error).__name__
                 self._look_at = time.monotonic() + TRY_AGAIN_S
             else:
-                self._state, self._complaint = state, ""
+                self._state, self._complaint, self.stale = state, "", ""
 
     def _complain(self, message: str) -> None:
         """Once, not every second."""

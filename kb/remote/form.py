@@ -41,6 +41,7 @@ def hit(form: Mapping[str, Any], rank: int, base: str) -> Hit:
             "branches": (),
             "aliases": (),
             "source": {"path": below, "first_line": first, "last_line": last},
+            "updated": form.get("updated", ""),
             **{name: form[name] for name in ("project", "title", *_TEXTS, "errors", "versions", "tags", "sources")},
         }
     )
@@ -63,8 +64,8 @@ def hit(form: Mapping[str, Any], rank: int, base: str) -> Hit:
 
 def translation(form: Mapping[str, Any]) -> IssueRecord:
     """A record from its public JSON form."""
-    record = IssueRecord.from_dict({name: form[name] for name in IssueRecord.__slots__})
-    for name in ("id", "issue", "title", *_TEXTS):
+    record = IssueRecord.from_dict(dict(form))
+    for name in ("id", "issue", "title", "updated", *_TEXTS):
         text(getattr(record, name))
     _lang(record.lang)
     _ = number(record.source.first_line), number(record.source.last_line), text(record.source.path)

@@ -54,6 +54,7 @@ class Finding:
             "cause": r.cause,
             "fix": r.fix,
             "sources": list(r.sources),
+            "updated": r.updated,
             "base": self.base,
         }
 
@@ -68,9 +69,27 @@ class ScanReport:
     snapshot: str
     took_ms: float
 
+    @property
+    def verdict(self) -> Verdict:
+        """That of the surest finding; unknown without any."""
+        verdicts = {finding.verdict for finding in self.findings}
+        return "known" if "known" in verdicts else "likely" if verdicts else "unknown"
+
+    @property
+    def likely(self) -> tuple[str, ...]:
+        """The issues that are only likely, by first line."""
+        return tuple(finding.issue for finding in self.findings if finding.verdict == "likely")
+
+    def at_least(self, confidence: float | None) -> ScanReport:
+        """The same without the findings that are less sure; None keeps all."""
+        kept = tuple(finding for finding in self.findings if finding.confidence >= (confidence or 0.0))
+        return replace(self, findings=kept)
+
     def as_dict(self) -> dict[str, Any]:
-        """The public JSON form (`kb scan --json` puts the log's name before it)."""
+        """The public JSON form of one log (`kb scan --json` puts the log's name before it; HTTP)."""
         return {
+            "verdict": self.verdict,
+            "likely": list(self.likely),
             "lines": self.lines,
             "bytes": self.size,
             "took_ms": round(self.took_ms, 3),

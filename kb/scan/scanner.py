@@ -11,6 +11,7 @@ bounded. A log is judged by one snapshot of the base; a log that is followed may
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import time
 from collections.abc import Iterable
@@ -50,17 +51,15 @@ class Scanner:
     """What one snapshot of a base looks for in logs; made once (a millisecond or two per issue), good for any number of
     them."""
 
-    def __init__(self, searcher: Searcher, *, project: str | None = None) -> None:
-        """`project`: only issues of this project or tag."""
+    def __init__(self, searcher: Searcher) -> None:
         self.searcher: Searcher = searcher
         self.translations: dict[str, dict[str, IssueRecord]] = {}
         self.first_telling: dict[str, str] = searcher.first_telling
         """of each issue the first that tells the same fault: they count as one"""
         for record in searcher.records():
             self.translations.setdefault(record.issue, {})[record.lang] = record
-        self.wanted: set[str] = {
-            issue for issue, records in self.translations.items() if project is None or _is_about(records, project)
-        }
+        self.wanted: set[str] = set(self.translations)
+        """the issues that are reported"""
         self.fingerprints: Fingerprints = Fingerprints(
             [
                 replace(r, issue=self.first_telling[r.issue])
@@ -73,6 +72,12 @@ class Scanner:
             for issue, records in self.translations.items()
         }
         self.prefilter: Prefilter = Prefilter(f for f in self.fingerprints if f.weight >= AROUND)
+
+    def about(self, project: str) -> Scanner:
+        """The same, which reports only issues of this project or tag. All else is shared."""
+        one = copy.copy(self)
+        one.wanted = {issue for issue, records in self.translations.items() if _is_about(records, project)}
+        return one
 
     def scan(self, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False) -> ScanReport:
         one = Scan(self, lang=lang, warnings=warnings)

@@ -123,6 +123,7 @@ def _record(
         versions=front.all("versions", "version"),
         tags=front.all("tags"),
         sources=front.all("sources", "source"),
+        updated=front.updated,
         source=Source(path, fields.first, fields.last),
     )
 

@@ -3,13 +3,14 @@
 In: an open base, or several, and `Rules` that say who may ask. Out: `create_app` gives an ASGI application, and `serve`
 runs it on a socket until it is told to stop. `kb mcp` uses `kb.serve.mcp`.
 
-app       the tables of routes, behind the guard        guards   who may ask, how much, how long: a threat model
-routes    what a table is, and how an answer is sent    listen   the socket, slow clients, how it stops
-searching  /api/search                                  listing  issues and projects
-watching  health, metrics, contract                     metrics  counts and times for Prometheus
-params    parameters and bodies of requests, checked    openapi  the contract: shapes of all answers
-nodes     markdown as a tree that a page can show       page     HTML, CSS and JavaScript of the page
-mcp       the three tools for coding agents             skill    SKILL.md, which teaches an agent to ask
+app        the tables of routes, behind the guard         guards    who may ask, how much, how long: a threat model
+routes     what a table is, and how an answer is sent     listen    the socket, slow clients, how it stops
+searching  /api/search and /api/scan                      listing   issues and projects
+bodies     what a request asks: JSON, a log, packed       work      long work in a thread, for clients that still wait
+watching   health, metrics, contract                      metrics   counts and times for Prometheus
+params     parameters of requests, checked                openapi   the contract, with the shapes of answers (shapes)
+nodes      markdown as a tree that a page can show        page      HTML, CSS and JavaScript of the page
+mcp        the three tools for coding agents              skill     SKILL.md, which teaches an agent to ask
 
 The names below are imported at first use: `kb.serve.mcp` needs neither starlette nor prometheus_client for itself, and
 an application can be tested without uvicorn.

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from kb.serve import listing, page, searching, watching
 from kb.serve.guards import RequestGuard, Rules
 from kb.serve.metrics import Metrics
-from kb.serve.routes import Handler, Table, application
+from kb.serve.routes import Handler, Table, application, has_tag
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
@@ -41,7 +41,7 @@ def _page() -> Table:
 def _sends(file: page.File) -> Handler:
     async def send(request: Request) -> Response:
         headers = {"etag": file.etag, "cache-control": "no-cache"}
-        if request.headers.get("if-none-match") == file.etag:
+        if has_tag(request, file.etag):
             return Response(status_code=304, headers=headers)
         return Response(file.body, headers=headers, media_type=file.media_type)
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from kb.brief import cure
 from kb.serve import nodes, params
 from kb.serve.guards import Refusal
-from kb.serve.routes import Table, dumped, json_response
+from kb.serve.routes import Table, dumped, tagged_response
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
@@ -42,25 +42,35 @@ class _Listing:
         if not records:
             near = catalogue.near(issue)
             raise Refusal(404, "there is no such issue in this base", f"near it: {', '.join(near)}" if near else None)
-        translations = [{**r.as_dict(), **({"tree": nodes.tree(r), "cure": cure(r)} if given.render else {})} for r in records]
-        answer = {"issue": records[0].issue, "snapshot": catalogue.snapshot, "translations": translations}
-        return json_response(dumped(answer))
+
+        def answer() -> bytes:
+            translations = [
+                {**r.as_dict(), **({"tree": nodes.tree(r), "cure": cure(r)} if given.render else {})} for r in records
+            ]
+            told = {"issue": records[0].issue, "snapshot": catalogue.snapshot, "translations": translations}
+            return dumped(told)
+
+        return tagged_response(request, catalogue.snapshot, answer)
 
     async def issues(self, request: Request) -> Response:
         given = params.from_pairs(request.query_params.multi_items(), params.ListParams)
         catalogue = self._base.catalogue()
         project = (given.project or "").casefold()
-        chosen = [
-            next((r for r in records if r.lang == given.lang), records[0]) for records in catalogue.issues.values()
-        ]
-        found = [
-            {"issue": r.issue, "lang": r.lang, "project": r.project, "title": r.title, "tags": r.tags}
-            for r in chosen
-            if not project or project == (r.project or "").casefold()
-        ]
-        return json_response(dumped({"snapshot": catalogue.snapshot, "issues": found}))
+
+        def answer() -> bytes:
+            every = catalogue.issues.values()
+            chosen = (next((r for r in records if r.lang == given.lang), records[0]) for records in every)
+            found = [
+                {name: getattr(r, name) for name in ("issue", "lang", "project", "title", "tags")}
+                for r in chosen
+                if not project or project == (r.project or "").casefold()
+            ]
+            return dumped({"snapshot": catalogue.snapshot, "issues": found})
+
+        return tagged_response(request, catalogue.snapshot, answer)
 
     async def projects(self, request: Request) -> Response:
         params.from_pairs(request.query_params.multi_items(), params.NoParams)
-        found = [{"project": project, "issues": count} for project, count in self._base.projects()]
-        return json_response(dumped(found))
+        catalogue = self._base.catalogue()
+        found = ({"project": project, "issues": count} for project, count in catalogue.projects)
+        return tagged_response(request, catalogue.snapshot, lambda: dumped([*found]))

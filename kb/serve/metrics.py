@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -45,14 +45,22 @@ class Metrics:
             registry=self._registry,
         )
         self._questions = {verdict: questions.labels(verdict) for verdict in get_args(Verdict)}
+        scans = Counter("kb_scans", "Logs, by the verdict of their surest issue.", ["verdict"], registry=self._registry)
+        self._scans = {verdict: scans.labels(verdict) for verdict in get_args(Verdict)}
+        self._drafts = Counter("kb_drafts", "Questions that somebody was still typing.", registry=self._registry)
+        ProcessCollector(registry=self._registry)
         self._registry.register(_BaseCollector(base))
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def count_answer(self, verdict: Verdict) -> None:
-        self._questions[verdict].inc()
+    def count_answer(self, verdict: Verdict, *, draft: bool = False) -> None:
+        """`draft`: somebody is still typing, which is no question yet."""
+        (self._drafts if draft else self._questions[verdict]).inc()
+
+    def count_scan(self, verdict: Verdict) -> None:
+        self._scans[verdict].inc()
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format 0.0.4."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -22,6 +22,8 @@ __all__ = [
     "IssueParams",
     "ListParams",
     "NoParams",
+    "ScanBody",
+    "ScanOptions",
     "SearchBody",
     "SearchOptions",
     "SearchParams",
@@ -47,6 +49,12 @@ Render = Annotated[
     Field(description="Adds `tree` to each result: symptom, cause and fix as nodes that a page can show."),
 ]
 
+Brief = Annotated[
+    bool,
+    Field(description="Of each issue only what it is and what to try first, for an editor or a chat bot."),
+]
+
+_KNOWN = f"Answer from this confidence on (0 to 1). Default: the server's kb.toml, else {KNOWN_AT:g}."
 _TOLD = "Show each issue in this language, where it has an article in it. Default: the language of the question."
 
 
@@ -55,9 +63,11 @@ class SearchOptions(NoParams):
     lang: Annotated[Lang | None, Field(description=_TOLD)] = None
     only: Annotated[Lang | None, Field(description="Search and show articles in this language only.")] = None
     project: Annotated[Name | None, Field(description="Search this project or tag only, in any letter case.")] = None
-    min_confidence: Annotated[float, Field(ge=0, le=1, description="Answer from this confidence on (0 to 1).")] = (
-        KNOWN_AT
-    )
+    min_confidence: Annotated[float | None, Field(ge=0, le=1, description=_KNOWN)] = None
+    brief: Brief = False
+    draft: Annotated[
+        bool, Field(description="Somebody is still typing: the question is counted apart from those that were asked.")
+    ] = False
     render: Render = None
     why: Annotated[bool, Field(description="Adds `why` to each result: what speaks for it and against it.")] = False
 
@@ -68,6 +78,20 @@ class SearchParams(SearchOptions):
 
 class SearchBody(SearchOptions):
     query: Question
+
+
+class ScanOptions(NoParams):
+    lang: Annotated[Lang | None, Field(description="Show each issue in this language. Default: its line's.")] = None
+    project: Annotated[Name | None, Field(description="Report this project or tag only, in any letter case.")] = None
+    min_confidence: Annotated[float | None, Field(ge=0, le=1, description="Leave out issues that are less sure.")] = (
+        None
+    )
+    warnings: Annotated[bool, Field(description="Also report warnings; a healthy log may have many.")] = False
+    brief: Brief = False
+
+
+class ScanBody(ScanOptions):
+    text: Annotated[str, Field(description="The log.")]
 
 
 class IssueParams(NoParams):
@@ -96,8 +120,8 @@ def from_pairs(pairs: Iterable[tuple[str, str]], model: type[P]) -> P:
         raise _explained(error, model) from None
 
 
-def from_json(body: bytes, model: type[P]) -> P:
-    """The members of a JSON object in UTF-8. Raises QueryError."""
+def from_json(body: bytes, model: type[P], also: Mapping[str, object] | None = None) -> P:
+    """The members of a JSON object in UTF-8, and `also` those that it leaves out. Raises QueryError."""
     try:
         given = json.loads(replace_lone_surrogates(body).decode("utf-8-sig"), parse_float=_number)
     except (ValueError, RecursionError):
@@ -105,7 +129,7 @@ def from_json(body: bytes, model: type[P]) -> P:
     if not isinstance(given, dict):
         raise QueryError("the body is not a JSON object", hint=_EXAMPLE)
     try:
-        return model.model_validate(given)
+        return model.model_validate({**(also or {}), **given})
     except ValidationError as error:
         raise _explained(error, model) from None
 
@@ -126,7 +150,7 @@ def _explained(error: ValidationError, model: type[NoParams]) -> QueryError:
         hint = f"there are {', '.join(model.model_fields)}" if model.model_fields else "this path takes no parameters"
         return QueryError(f"there is no parameter {_short(name)}", hint=hint)
     if first["type"] == "missing":
-        return QueryError("there is no question", hint=f"{name} is the error line, the log or the description")
+        return QueryError("there is no question", hint=f"{name} is {model.model_fields[name].description}")
     problem = first["msg"].replace("Input should", "must").replace("String should", "must")
     problem = problem if problem.startswith("must") else f"cannot be read: {problem}"
     return QueryError(f"{name} {problem}", hint=model.model_fields[name].description)

@@ -5,6 +5,7 @@ A module gives a `Table`, and `app` has a line for it. So a new door needs nothi
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -14,17 +15,22 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+import kb
 from kb.errors import IndexMissing, KbError, QueryError
 from kb.serve.guards import App, Receive, Refusal, Scope, Send
+from kb.serve.work import ClientGone
 
-__all__ = ["NOT_KEPT", "Handler", "Table", "application", "dumped", "json_response"]
+__all__ = ["NOT_KEPT", "Handler", "Table", "application", "dumped", "has_tag", "json_response", "tagged_response"]
 
 Handler = Callable[[Request], Awaitable[Response]]
 
+_WORTH_PACKING = 1024  # bytes
 NOT_KEPT = {"cache-control": "no-store"}
 
 
@@ -64,6 +70,9 @@ def application(tables: Sequence[Table]) -> App:
             *(Route(path, _Named(path, inner)) for table in tables for path, inner in table.apps.items()),
         ],
         exception_handlers={HTTPException: _no_such_route},
+        # A packed answer may tell by its length what secret stands beside what somebody else chose (BREACH). Nothing in
+        # an answer is secret, and no answer repeats the question.
+        middleware=[Middleware(GZipMiddleware, minimum_size=_WORTH_PACKING, compresslevel=1)],
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
@@ -91,6 +100,8 @@ def _route(path: str, handlers: Mapping[str, Handler]) -> Route:
             return Response(status_code=204, headers={"allow": allowed})
         try:
             return await handlers["GET" if request.method == "HEAD" else request.method](request)
+        except ClientGone:
+            return Response(status_code=499)  # nginx's number for it; it is counted, and nobody reads it
         except Exception as error:
             return _explained(error, path)
 
@@ -100,6 +111,22 @@ def _route(path: str, handlers: Mapping[str, Handler]) -> Route:
 def json_response(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """An answer that nobody keeps."""
     return Response(body, status, {**NOT_KEPT, **(headers or {})}, media_type="application/json")
+
+
+def tagged_response(request: Request, tag: str, body: Callable[[], bytes]) -> Response:
+    """An answer that is another one only when `tag` is: a client that has it is told so, and `body` is not made."""
+    found = f'W/"{hashlib.sha256(f"{kb.__version__} {tag}".encode()).hexdigest()[:24]}"'
+    headers = {"etag": found, "cache-control": "private, no-cache"}
+    if has_tag(request, found):
+        return Response(status_code=304, headers=headers)
+    return Response(body(), headers=headers, media_type="application/json")
+
+
+def has_tag(request: Request, tag: str) -> bool:
+    """Does the client have what bears this tag? Weak and strong ones are one: a proxy that packs makes them weak."""
+    listed = ",".join(request.headers.getlist("if-none-match")).split(",")
+    known = {one.strip().removeprefix("W/") for one in listed}
+    return not known.isdisjoint({tag.removeprefix("W/"), "*"})
 
 
 def dumped(value: Any) -> bytes:
