@@ -7,6 +7,7 @@ changes something: a command that only shows something is no cure, unless the is
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from kb.brief.prose import first_sentence
@@ -17,9 +18,9 @@ from kb.text.width import CODE_SPAN
 __all__ = ["cure"]
 
 _MOST_LINES = 15  # more of them are a file, not a command to try
-_COMMAND = re.compile(r"\S[ =]{1,4}\S|^--?\w|\(.{0,200}\)")  # a command, a setting or a call, not the name of a thing
+_COMMAND = re.compile(r"\S[ =]{1,4}\S|^--?\w|\(.{0,200}\)")  # a command, setting or call, not the name of a thing
 _SHOWS = re.compile(
-    r"(?:sudo )?(?:cat|curl|df|dmesg|du|find|free|grep|head|ldd|ls|nproc|nvcc|nvidia-smi|ping|ps|tail|ulimit -a|which)\b"
+    r"(?:sudo )?(?:cat|curl|df|dmesg|du|find|free|grep|head|ldd|ls|nproc|nvcc|nvidia-smi|ping|ps|tail|which)\b"
     r"|(?:sudo )?(?:docker|kubectl|npu-smi|ray|pip|conda) (?:describe|get|info|inspect|list|logs|show|status|version)\b"
     r"|python3? -(?:c|m torch.utils.collect_env)\b|python3? - <<|print\(",
 )
@@ -27,9 +28,13 @@ _SHOWS = re.compile(
 
 def cure(record: IssueRecord) -> dict[str, Any]:
     """`{"says": ..., "code": ..., "warnings": [...]}`: plain text; `code` is empty where the fix has no command."""
-    steps = steps_of(record.fix)
-    looks = bool(record.branches)
-    if code := _of_summary(record.summary, looks=looks):
+    return _cure(record.summary, record.fix, looks=bool(record.branches)).copy()
+
+
+@lru_cache(maxsize=4000)
+def _cure(summary: str, fix: str, *, looks: bool) -> dict[str, Any]:
+    steps = steps_of(fix)
+    if code := _of_summary(summary, looks=looks):
         near = (one for step in steps if code in step.says or code in "\n".join(step.code) for one in step.warnings)
         return {"says": "", "code": code, "warnings": list(dict.fromkeys(near))}
     with_code = [step for step in steps if 0 < len(step.code) <= _MOST_LINES]
