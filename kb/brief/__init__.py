@@ -9,6 +9,7 @@ articles have it: whoever prints it passes it through `kb.text.visible`.
     issue    an issue in single lines
     remedy   what to try first: the steps of a fix with their commands
     short    an answer in short as plain values, for an editor or a chat bot
+    cure     the one command or setting that is copied first
     prose    markdown as plain lines
     words    the words around an issue in both languages
 
@@ -17,8 +18,8 @@ else's program can use it.
 """
 
 from kb.brief.answer import MOST_ROWS, answer_lines, known_issue, likely_issues, likely_lines
+from kb.brief.cure import cure
 from kb.brief.issue import (
-    base_note,
     cause_line,
     cause_sentence,
     fix_line,
@@ -45,9 +46,9 @@ __all__ = [
     "Line",
     "Step",
     "answer_lines",
-    "base_note",
     "cause_line",
     "cause_sentence",
+    "cure",
     "first_to_try",
     "fix_line",
     "headline",

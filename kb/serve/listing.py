@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kb.brief import cure
 from kb.serve import nodes, params
 from kb.serve.guards import Refusal
 from kb.serve.routes import Table, dumped, tagged_response
@@ -43,7 +44,9 @@ class _Listing:
             raise Refusal(404, "there is no such issue in this base", f"near it: {', '.join(near)}" if near else None)
 
         def answer() -> bytes:
-            translations = [{**r.as_dict(), **({"tree": nodes.tree(r)} if given.render else {})} for r in records]
+            translations = [
+                {**r.as_dict(), **({"tree": nodes.tree(r), "cure": cure(r)} if given.render else {})} for r in records
+            ]
             told = {"issue": records[0].issue, "snapshot": catalogue.snapshot, "translations": translations}
             return dumped(told)
 

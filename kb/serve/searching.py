@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.brief import likely_hits, short_answer, short_report, tells_apart
+from kb.brief import cure, likely_hits, short_answer, short_report, tells_apart
 from kb.config import settings
 from kb.scan import Scans
 from kb.search.verdict import KNOWN_AT
@@ -103,7 +103,7 @@ def _form(result: SearchResult, options: SearchOptions) -> dict[str, Any]:
     if options.render:
         likely = [hit.record for hit in likely_hits(result)]
         for one, hit in zip(answer["results"], result.hits, strict=True):
-            one["tree"] = nodes.tree(hit.record)
+            one |= {"tree": nodes.tree(hit.record), "cure": cure(hit.record)}
             if hit.record in likely:
                 one["tells_apart"] = tells_apart(hit.record, [other for other in likely if other is not hit.record])
     return answer

@@ -49,6 +49,17 @@ class Tree(_Shape):
 OptionalTree = Annotated[Tree | None, Field(description="Only with render=tree.")]
 
 
+class Cure(_Shape):
+    """The one command or setting to try first, in plain text; `code` is empty where the fix has none."""
+
+    says: str
+    code: str
+    warnings: list[str]
+
+
+OptionalCure = Annotated[Cure | None, Field(description="Only with render=tree.")]
+
+
 class Counted(_Shape):
     value: float
     weight: Annotated[float, Field(description="What it adds to the log odds of being right.")]
@@ -96,6 +107,7 @@ class Result(_Shape):
     idf_coverage: float
     matched: list[str]
     tree: OptionalTree = None
+    cure: OptionalCure = None
     tells_apart: Annotated[
         str | None, Field(description="Only with render=tree, of a likely issue: by what one sees that it is this one.")
     ] = None
@@ -196,6 +208,7 @@ class Translation(IssueRecord):
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     tree: OptionalTree = None
+    cure: OptionalCure = None
 
 
 class Issue(_Shape):

@@ -7,18 +7,22 @@ const $ = (id) => document.getElementById(id);
 let sessions = 0; // that were started here
 let entering = null;
 
-// The JSON that the API answers at `path`; `question` is sent as the body of a POST. Throws an Error with `status`.
-export async function api(path, { signal, question } = {}) {
+// The JSON that the API answers at `path`; `question` is sent as the body of a POST, and so is a log: `log` is
+// `{ body, packed }`, its bytes and whether they are gzip. Throws an Error with `status`.
+export async function api(path, { signal, question, log } = {}) {
   const before = sessions;
-  const headers = question ? { "Content-Type": "application/json" } : {};
-  const options = { headers, signal, ...(question && { method: "POST", body: JSON.stringify(question) }) };
-  const response = await fetch(path, options);
+  const headers = {};
+  if (question) headers["Content-Type"] = "application/json";
+  if (log) headers["Content-Type"] = "text/plain";
+  if (log?.packed) headers["Content-Encoding"] = "gzip";
+  const body = question ? JSON.stringify(question) : log?.body;
+  const response = await fetch(path, { headers, signal, ...(body !== undefined && { method: "POST", body }) });
   if (response.status === 401) {
     if (sessions === before) await askForToken(); // else another request has asked in the meantime
-    return api(path, { signal, question });
+    return api(path, { signal, question, log });
   }
-  const found = await response.json();
-  if (!response.ok) throw Object.assign(new Error(found.error), { status: response.status });
+  const found = await response.json().catch(() => ({})); // a proxy may answer with a page of its own
+  if (!response.ok) throw Object.assign(new Error(found.error ?? response.statusText), { status: response.status });
   return found;
 }
 

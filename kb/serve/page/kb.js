@@ -1,66 +1,177 @@
-// The page: it shows answers while the question is typed. Each view has an address (#/...).
+// The page: the question, and views with an address each (#/...). What is asked when: ask.js; how an answer looks: answer.js.
 
+import { answerParts, linkOf, verdictWords } from "./answer.js";
 import { api, load, signIn, store } from "./api.js";
-import { body, card, copy, el, links, tag, visible } from "./parts.js";
+import { asking } from "./ask.js";
+import { lettersAreOn, listen, switchLetters } from "./keys.js";
+import { isLog, logOf, partOf, readLog } from "./log.js";
+import { body, el, links, tag, visible } from "./parts.js";
 import { currentLanguage, say, setLanguage } from "./words.js";
 
-const MAX_CHARS = 500_000; // of a longer log only the two ends are sent; a search reads no more
-const PAUSE_MS = 90;
+const SLOW_MS = 700; // an answer to another question is gone after this, even if nothing has come yet
+const MAX_LINK = 1500; // characters of a question in the address
+const MAX_KEPT = 500_000; // characters of a log that a reload still knows
 
 const $ = (id) => document.getElementById(id);
 const box = $("box");
 const view = $("view");
-const state = { answer: null, projects: [], request: null, timer: 0 };
+const state = { answer: null, projects: [], log: null, undo: null, slow: 0 };
+const { ask, typed, stop } = asking({ question, show, waits, fails: showError });
 
-// --- questions ------------------------------------------------------------------------------------------------------
+// --- the question ---------------------------------------------------------------------------------------------------
+
+function question() {
+  return { text: state.log ? "" : box.value, log: state.log, lang: currentLanguage(), project: $("project").value };
+}
+
+function setQuestion({ text = "", log = null, project = $("project").value }) {
+  state.log = log;
+  $("project").value = project;
+  box.readOnly = Boolean(log);
+  box.wrap = log ? "off" : "soft";
+  if (log) showPart(partOf(log));
+  else box.value = text;
+  fitBox();
+}
+
+// The box shows a part of a log; line `number` in it is selected.
+function showPart(part, number = 0) {
+  const { log } = state;
+  box.value = part.text;
+  const n = log.skipped + log.starts.length;
+  $("log-what").textContent = [visible(log.name) || say("pasted"), say("lines", { n: n.toLocaleString() }), say("part", part)].join(" · ");
+  if (number) select(part.from, part.to);
+  else box.scrollTop = box.scrollHeight;
+}
+
+function select(from, to) {
+  box.blur(); // focus scrolls to what is selected
+  box.setSelectionRange(from, to);
+  box.focus();
+  const before = box.value.slice(0, from).split("\n").length - 1;
+  if (state.log) box.scrollTop = Math.max(0, before - 3) * parseFloat(getComputedStyle(box).lineHeight);
+  box.scrollLeft = 0;
+}
+
+function showLine(number) {
+  if (state.log) return showPart(partOf(state.log, number), number);
+  const lines = box.value.split("\n");
+  const from = lines.slice(0, number - 1).join("\n").length + (number > 1 ? 1 : 0);
+  select(from, from + lines[number - 1].length);
+}
+
+function takeLog(log) {
+  setUndo(null);
+  setQuestion({ log });
+  ask();
+}
+
+async function takeFile(file) {
+  if (!file) return;
+  stop();
+  waits();
+  try {
+    takeLog(await readLog(file));
+  } catch (error) {
+    showError(Object.assign(error, { words: error.message === "binary" ? "binary" : "unreadable" }));
+  }
+}
+
+function paste(event) {
+  const [file] = event.clipboardData.files;
+  const text = event.clipboardData.getData("text/plain");
+  const whole = state.log ? text : box.value.slice(0, box.selectionStart) + text + box.value.slice(box.selectionEnd);
+  if (!text && file) takeFile(file);
+  else if (isLog(whole)) takeLog(logOf(whole));
+  else if (state.log) setQuestion({ text }), ask();
+  else return;
+  event.preventDefault();
+}
+
+function clear() {
+  if (!box.value && !state.log) return;
+  const before = question();
+  stop();
+  setQuestion({});
+  show(null);
+  setUndo(before);
+  box.focus();
+}
+
+function setUndo(before) {
+  state.undo = before;
+  $("undo").hidden = !before;
+}
+
+function undo() {
+  const before = state.undo;
+  setUndo(null);
+  setQuestion(before);
+  box.focus();
+  ask();
+}
+
+// --- the answer -----------------------------------------------------------------------------------------------------
 
 function showError(error) {
   if (error.name === "AbortError") return;
-  const words = { 401: "token title", 404: "not here", 503: "busy" }[error.status] ?? (error.status ? null : "silent");
+  state.answer = null;
+  busy(false);
+  if (place().name === "search") view.replaceChildren();
+  const words = error.words ?? { 401: "token title", 404: "not here", 413: "too long", 503: "busy" }[error.status] ?? (error.status ? null : "silent");
   $("status").textContent = words ? say(words) : visible(error.message);
 }
 
-function askSoon(delay = PAUSE_MS) {
-  clearTimeout(state.timer);
-  state.timer = setTimeout(() => ask().catch(showError), delay);
+function busy(now) {
+  clearTimeout(state.slow);
+  state.slow = 0;
+  view.setAttribute("aria-busy", String(now));
 }
 
-async function ask() {
-  state.request?.abort();
-  const text = box.value;
-  if (text.trim().length < 2) {
-    state.answer = null;
-    $("status").textContent = "";
-    return showAnswer();
-  }
-  const { signal } = (state.request = new AbortController());
-  const cut = text.length > MAX_CHARS;
-  const query = cut ? `${text.slice(0, MAX_CHARS / 2)}\n${text.slice(-MAX_CHARS / 2)}` : text;
-  const question = { query, k: 6, render: "tree" };
-  if ($("project").value) question.project = $("project").value;
-  if ($("result-language").value) question.lang = $("result-language").value;
-  let answer;
-  try {
-    answer = await api("api/search", { signal, question });
-  } catch (error) {
-    if (error.name !== "AbortError") state.answer = null, showAnswer();
-    throw error;
-  }
-  if (signal.aborted) return;
-  state.answer = { ...answer, cut };
-  if (place().name !== "search") location.hash = "#/";
+// The answer in view is out of date: it is dimmed at once, and soon gone.
+function waits() {
+  if (place().name !== "search") return;
+  $("status").replaceChildren();
+  state.answer = null;
+  if (state.slow) return;
+  busy(true);
+  state.slow = setTimeout(() => view.replaceChildren(el("p", { class: "searching" }, say("searching"))), SLOW_MS);
+}
+
+function show(answer) {
+  state.answer = answer;
+  busy(false);
+  if (!answer?.draft) remember();
+  if (answer && place().name !== "search") location.hash = address();
   else showAnswer();
-  showStatus(state.answer);
+  if (!answer?.draft) showStatus(answer);
+}
+
+// The address of what is asked now; a long question has none.
+function address() {
+  const { text, project } = question();
+  return text.trim() && text.length <= MAX_LINK ? linkOf(text, project) : "#/";
+}
+
+// So that a reload finds the question again.
+function remember() {
+  const { text, log, project } = question();
+  const kept = log ? (log.text.length <= MAX_KEPT ? { name: log.name, log: log.text, project } : { text: state.answer?.text ?? "", project }) : { text, project };
+  store("sessionStorage", "kb.question", JSON.stringify(kept));
+  if (place().name === "search") history.replaceState(null, "", address());
+}
+
+function recall() {
+  try {
+    const { text, name, log, project } = JSON.parse(load("sessionStorage", "kb.question"));
+    setQuestion({ text: text ?? "", log: log ? logOf(log, name) : null, project });
+  } catch {
+    return;
+  }
 }
 
 function showStatus(answer) {
-  if (!answer) return $("status").replaceChildren();
-  const [first] = answer.results;
-  const values = { n: Math.floor((first?.confidence ?? 0) * 100), ms: answer.took_ms.toFixed(0) };
-  const words = { known: "answered", likely: "answered likely", unknown: "unanswered" };
-  const how = say(words[answer.verdict], values) + (answer.cut ? ` ${say("shortened")}` : "");
-  const title = answer.answered ? el("span", { class: "visually-hidden" }, ` ${first.title}`) : null;
-  $("status").replaceChildren(...[how, title].filter(Boolean));
+  $("status").replaceChildren(...(answer && !answer.draft ? verdictWords(answer) : []));
 }
 
 // Replaces a shown result by its translation.
@@ -84,10 +195,11 @@ function issue(name) {
 // --- views ----------------------------------------------------------------------------------------------------------
 
 function place() {
-  const parts = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  const parts = path.split("/").map(decoded);
   if (parts[0] === "issue" && parts.length >= 3) return { name: "issue", issue: `${parts.slice(1, -1).join("/")}#${parts.at(-1)}` };
   if (parts[0] === "browse") return { name: "browse", project: parts.slice(1).join("/") };
-  return { name: "search" };
+  return { name: "search", asked: new URLSearchParams(query) };
 }
 
 function decoded(part) {
@@ -99,6 +211,7 @@ function decoded(part) {
 }
 
 async function go() {
+  busy(false);
   const here = place();
   showStatus(here.name === "search" ? state.answer : null); // the status of another view is out of date
   document.body.dataset.place = here.name;
@@ -109,7 +222,10 @@ async function go() {
   try {
     if (here.name === "issue") await showIssue(here.issue);
     else if (here.name === "browse") await showProjects(here.project);
-    else showAnswer();
+    else if (here.asked.get("q") && here.asked.get("q") !== question().text) {
+      setQuestion({ text: here.asked.get("q"), project: here.asked.get("project") ?? "" });
+      await ask();
+    } else showAnswer();
   } catch (error) {
     view.replaceChildren();
     showError(error);
@@ -119,30 +235,13 @@ async function go() {
 function showAnswer() {
   if (place().name !== "search") return;
   document.title = say("title");
-  const { answer } = state;
-  if (!answer) return view.replaceChildren(welcome());
-  view.replaceChildren(...{ known: knownParts, likely: likelyParts, unknown: unknownParts }[answer.verdict](answer));
+  const acts = { switchLanguage, showLine, unfilter, chooseFile: () => $("file").click() };
+  view.replaceChildren(...(state.answer ? answerParts(state.answer, acts) : [welcome()]));
 }
 
-function knownParts({ results }) {
-  const [first, ...others] = results.filter((hit, i) => i === 0 || hit.confidence >= 0.1)
-    .map((hit, i) => card(hit, i === 0, switchLanguage));
-  return [first, ...(others.length ? [el("h2", { class: "near" }, say("near")), ...others] : [])];
-}
-
-function likelyParts({ results, likely }) {
-  const cards = results.filter((hit) => likely.includes(hit.issue)).map((hit) => card(hit, false, switchLanguage));
-  return [notice("likely", say("likely why", { n: cards.length })), ...cards];
-}
-
-function unknownParts({ results }) {
-  const cards = results.map((hit) => card(hit, false, switchLanguage));
-  if (!cards.length) return [notice("unknown", say("unknown all"), say("what next"))];
-  return [notice("unknown", say("unknown why"), say("what next"), say("nearest")), ...cards];
-}
-
-function notice(verdict, ...texts) {
-  return el("div", { class: verdict }, el("h2", {}, say(verdict)), ...texts.map((text) => el("p", {}, text)));
+function unfilter() {
+  $("project").value = "";
+  ask();
 }
 
 function welcome() {
@@ -194,7 +293,7 @@ async function showProjects(project) {
 // --- keys -----------------------------------------------------------------------------------------------------------
 
 function move(step) {
-  const stops = [...view.querySelectorAll("[data-moves]")];
+  const stops = [...view.querySelectorAll("[data-moves]")].filter((one) => one.checkVisibility());
   const at = stops.findIndex((one) => one === document.activeElement || one.closest(".hit")?.contains(document.activeElement));
   if (at + step < 0) return box.focus();
   const next = stops[Math.min(at + step, stops.length - 1)];
@@ -202,43 +301,48 @@ function move(step) {
   next?.scrollIntoView({ block: "nearest" });
 }
 
-// Asks at once and moves to the first result.
-function askNow() {
-  clearTimeout(state.timer);
-  ask().then(() => move(1)).catch(showError);
-}
-
-function copyFirst() {
+// Copies what to try first, of the issue one is in or of the first open one.
+function copyCure() {
+  if (getSelection().toString()) return false;
   const chosen = document.activeElement.closest?.(".hit") ?? view.querySelector(".hit.open");
-  const code = chosen?.querySelector(".fix .fence code");
-  if (code) copy(code.textContent, code.closest(".fence").querySelector(".copy"));
+  const button = chosen?.querySelector(".cure .copy");
+  if (button && view.getAttribute("aria-busy") !== "true") button.click();
   else $("status").textContent = say("no command");
 }
 
-function onKey(event) {
-  if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey || $("login").open) return;
-  const inBox = event.target === box;
-  if (inBox) {
-    const lastLine = !box.value.slice(box.selectionEnd).includes("\n");
-    if (event.key === "Escape") box.value = "", fitBox(), askSoon(0);
-    else if (event.key === "ArrowDown" && lastLine && box.selectionEnd === box.value.length) move(1);
-    else if (event.key === "Enter" && !event.shiftKey && !box.value.includes("\n")) askNow();
-    else return;
-  } else if (event.target.closest?.("select, input")) return;
-  else if (event.key === "/") box.focus();
-  else if (event.key === "Escape") location.hash === "#/" || !location.hash ? box.focus() : (location.hash = "#/");
-  else if (event.key === "j" || event.key === "ArrowDown") move(1);
-  else if (event.key === "k" || event.key === "ArrowUp") move(-1);
-  else if (event.key === "c" && !getSelection().toString()) copyFirst();
-  else return;
-  event.preventDefault();
+async function enter() {
+  if (await ask()) view.querySelector(":is(.answer, .likely, .unknown) h2")?.focus({ preventScroll: true });
 }
+
+function showKeys() {
+  $("letters").checked = lettersAreOn();
+  $("keys").showModal();
+}
+
+const KEYS = {
+  "/": () => box.focus(),
+  "?": showKeys,
+  j: () => move(1),
+  k: () => move(-1),
+  c: copyCure,
+  Enter: (event, writes) => {
+    if (writes !== box || event.shiftKey || (box.value.includes("\n") && !state.log)) return false;
+    enter();
+  },
+  Escape: (event, writes) => {
+    if (writes === box) clear();
+    else if (writes) return false;
+    else if (place().name === "search") box.focus();
+    else location.hash = address();
+  },
+};
 
 // --- how it looks ---------------------------------------------------------------------------------------------------
 
 function fitBox() {
+  $("log").hidden = !state.log;
   box.style.height = "auto";
-  box.style.height = `${Math.min(box.scrollHeight + 2, innerHeight * 0.4)}px`;
+  box.style.height = `${Math.min(box.scrollHeight + 2, innerHeight * (state.log ? 0.25 : 0.4))}px`;
 }
 
 function showLanguage(language) {
@@ -262,6 +366,33 @@ function switchTheme() {
   store("localStorage", "kb.theme", theme);
 }
 
+function listenToBox() {
+  const changed = (event) => {
+    setUndo(null);
+    if (isLog(box.value)) return takeLog(logOf(box.value));
+    fitBox();
+    if (event.inputType === "insertFromPaste") ask();
+    else typed();
+  };
+  box.addEventListener("input", (event) => event.isComposing || changed(event));
+  box.addEventListener("compositionend", changed);
+  box.addEventListener("paste", paste);
+  $("ask").addEventListener("submit", (event) => event.preventDefault());
+  $("undo").addEventListener("click", undo);
+  $("remove").addEventListener("click", clear);
+  $("choose").addEventListener("click", () => $("file").click());
+  $("file").addEventListener("change", () => (takeFile($("file").files[0]), ($("file").value = "")));
+  $("to-keys").addEventListener("click", showKeys);
+  $("letters").addEventListener("change", () => switchLetters($("letters").checked));
+  const hasFile = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragover", (event) => hasFile(event) && (event.preventDefault(), (document.body.dataset.drop = "")));
+  addEventListener("dragleave", (event) => event.relatedTarget ?? delete document.body.dataset.drop);
+  addEventListener("drop", (event) => {
+    delete document.body.dataset.drop;
+    if (hasFile(event)) event.preventDefault(), takeFile(event.dataTransfer.files[0]);
+  });
+}
+
 async function start() {
   const given = location.hash.match(/^#token=(.+)$/);
   if (given) {
@@ -270,21 +401,17 @@ async function start() {
   }
   setTheme(load("localStorage", "kb.theme"));
   showLanguage(load("localStorage", "kb.language") || (navigator.language.startsWith("zh") ? "zh" : "en"));
-  box.addEventListener("input", (event) => {
-    fitBox();
-    if (!event.isComposing) askSoon(event.inputType === "insertFromPaste" ? 0 : PAUSE_MS);
-  });
-  box.addEventListener("compositionend", () => askSoon());
-  $("ask").addEventListener("submit", (event) => event.preventDefault());
+  listenToBox();
   $("skip").addEventListener("click", (event) => (event.preventDefault(), box.focus()));
-  for (const id of ["project", "result-language"]) $(id).addEventListener("change", () => askSoon(0));
+  $("project").addEventListener("change", () => ask());
   $("language").addEventListener("click", () => {
     showLanguage(currentLanguage() === "zh" ? "en" : "zh");
     store("localStorage", "kb.language", currentLanguage());
-    go();
+    if (place().name === "search" && (box.value || state.log)) ask();
+    else go();
   });
   $("theme").addEventListener("click", switchTheme);
-  addEventListener("keydown", onKey);
+  listen(KEYS);
   addEventListener("hashchange", go);
   fitBox();
   let failed = null;
@@ -296,7 +423,13 @@ async function start() {
   } catch (error) {
     failed = error;
   }
-  await go();
+  if (place().name !== "search" || !place().asked.get("q")) recall();
+  if (place().name === "search" && (box.value || state.log)) {
+    document.body.dataset.place = "search";
+    $("to-search").setAttribute("aria-current", "page");
+    if (place().asked.get("q")) setQuestion({ text: place().asked.get("q"), project: place().asked.get("project") ?? "" });
+    await ask();
+  } else await go();
   if (failed) showError(failed);
 }
 

@@ -29,7 +29,7 @@ function isWebAddress(target) {
   return /^https?:\/\//i.test(target);
 }
 
-function externalLink(target, ...children) {
+export function externalLink(target, ...children) {
   if (!isWebAddress(target)) return el("span", {}, ...children);
   return el("a", { href: target, rel: "noopener noreferrer nofollow", target: "_blank" }, ...children);
 }
@@ -54,7 +54,8 @@ function fence(children, language) {
   return el("div", { class: "fence" }, el("pre", { tabindex: "0", "data-language": language || null }, code), button);
 }
 
-export async function copy(text, button = null) {
+// `label` is the key of the button's own words.
+export async function copy(text, button = null, label = "copy") {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -71,18 +72,12 @@ export async function copy(text, button = null) {
   document.getElementById("status").textContent = say("copied what", { what: text.split("\n")[0].slice(0, 80) });
   if (!button) return;
   button.textContent = say("copied");
-  setTimeout(() => (button.textContent = say("copy")), 1500);
+  setTimeout(() => (button.textContent = say(label)), 1500);
 }
 
 export function permalink(issue) {
   const [slug, number] = issue.split("#");
   return `#/issue/${encodeURIComponent(slug)}/${number}`;
-}
-
-function chips(label, texts) {
-  if (!texts.length) return null;
-  const list = texts.map((text) => el("code", { title: text }, text));
-  return el("p", { class: "chips" }, el("span", {}, label), ...list);
 }
 
 function section(name, nodes) {
@@ -128,29 +123,6 @@ function fact(name, values) {
   return values.length ? [el("dt", {}, say(name)), ...values.map((value) => el("dd", {}, value))] : [];
 }
 
-// One result: a heading that opens and closes it, what tells it apart, the texts that matched, and the record.
-export function card(hit, open, switchLanguage) {
-  const id = `hit-${hit.rank}`;
-  const button = el("button", { type: "button", class: "opens", "aria-controls": id, "data-moves": true }, hit.title);
-  const shown = el("div", { id });
-  const apart = hit.tells_apart ? el("p", { class: "apart", lang: hit.lang === "zh" ? "zh-Hans" : "en" }, say("apart", { apart: hit.tells_apart })) : null;
-  const made = el(
-    "article",
-    { class: "hit", "data-issue": hit.issue },
-    el("header", {}, tag(hit.project), confidenceBar(hit.confidence, open), el("h2", {}, button), apart, chips(say("matched"), hit.matched)),
-    shown,
-  );
-  const set = (now) => {
-    button.setAttribute("aria-expanded", String(now));
-    shown.hidden = !now;
-    made.classList.toggle("open", now);
-    if (now && !shown.firstChild) shown.append(body(hit), links(hit, switchLanguage ? () => switchLanguage(hit, shown) : null));
-  };
-  button.addEventListener("click", () => set(shown.hidden));
-  set(open);
-  return made;
-}
-
 // The links below a record: to the whole issue, and to its translation (`switchLanguage`, null without one).
 export function links(record, switchLanguage, whole = false) {
   const other = record.lang === "en" ? "zh" : "en";
@@ -168,12 +140,4 @@ export function links(record, switchLanguage, whole = false) {
 
 export function tag(project) {
   return project ? el("a", { class: "tag", href: `#/browse/${encodeURIComponent(project)}` }, project) : null;
-}
-
-// The share in percent. Only the answer is called sure: the server decides that (`answered`), not a threshold of the page.
-function confidenceBar(confidence, answer) {
-  const n = Math.floor(confidence * 100);
-  const bar = el("span", { class: "bar", "aria-hidden": "true" }, el("i"));
-  bar.firstChild.style.width = `${n}%`;
-  return el("span", { class: answer ? "sure" : "sure unsure" }, bar, answer ? say("certain", { n }) : `${n}%`);
 }

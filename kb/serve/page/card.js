@@ -1,0 +1,110 @@
+// One issue in an answer: what it is and what to try stand first, symptom and details are folded below.
+
+import { copy, el, elements, externalLink, links, permalink, tag } from "./parts.js";
+import { say } from "./words.js";
+
+const MOST_CHIPS = 4;
+
+function languageOf(hit) {
+  return hit.lang === "zh" ? "zh-Hans" : "en";
+}
+
+// The share in percent. Only the answer is called sure: the server decides that, not a threshold of the page.
+function confidence(hit, isAnswer) {
+  const n = Math.floor(hit.confidence * 100);
+  const bar = el("span", { class: "bar", "aria-hidden": "true" }, el("i"));
+  bar.firstChild.style.width = `${n}%`;
+  return el("span", { class: isAnswer ? "sure" : "sure unsure" }, bar, isAnswer ? say("certain", { n }) : `${n}%`);
+}
+
+// What matched: the line of the question with its number, else the texts. Terms of two letters or digits say nothing.
+function matches(hit, showLine) {
+  const texts = hit.matched.filter((one) => /\p{L}{3}|\p{Script=Han}/u.test(one)).slice(0, MOST_CHIPS);
+  if (!hit.line) {
+    if (!texts.length) return null;
+    return el("p", { class: "chips" }, el("span", {}, say("matched")), ...texts.map((text) => el("code", { title: text }, text)));
+  }
+  const words = say("line", { n: hit.line.number });
+  const show = showLine ? el("button", { type: "button", class: "quiet", on: { click: () => showLine(hit.line.number) } }, say("show line")) : null;
+  return el("p", { class: "chips" }, el("span", {}, words), el("code", { title: hit.line.text }, hit.line.text), show);
+}
+
+function versions(hit) {
+  return hit.versions.length ? el("p", { class: "versions" }, el("span", { class: "visually-hidden" }, say("versions")), ...hit.versions.map((one) => el("span", {}, one))) : null;
+}
+
+// In short: the summary, else how the cause begins.
+function gist(hit) {
+  const nodes = hit.tree.summary.length ? hit.tree.summary : hit.tree.cause.slice(0, 1);
+  const leads = hit.leads_to?.length
+    ? el("p", { class: "leads" }, say("leads to"), " ", ...hit.leads_to.flatMap((one, n) => [n ? ", " : "", el("a", { href: permalink(one) }, one)]))
+    : null;
+  return el("div", { class: "gist", lang: languageOf(hit) }, ...elements(nodes), leads);
+}
+
+// What to try first, with the one button that copies it.
+function cure(hit) {
+  const { says, code, warnings } = hit.cure;
+  if (!says && !code) return el("p", { class: "none" }, say("no fix"));
+  const button = el("button", { type: "button", class: "copy", "aria-label": say("copy cure"), on: { click: () => copy(code, button) } }, say("copy"));
+  return el("section", { class: "cure", lang: languageOf(hit) },
+    el("h3", {}, say("try first")),
+    says ? el("p", {}, says) : null,
+    ...warnings.map((one) => el("p", { class: "warning" }, one)),
+    code ? el("div", { class: "fence" }, el("pre", { tabindex: "0" }, el("code", { translate: "no" }, code)), button) : null);
+}
+
+function folded(name, hit, parts, open = false) {
+  return el("details", { class: `more ${name}`, open }, el("summary", {}, say(name)), el("div", { lang: languageOf(hit) }, ...parts));
+}
+
+function details(hit) {
+  const errors = hit.tree.symptom.length || !hit.errors.length ? hit.tree.symptom : [{ tag: "pre", lang: "", children: [hit.errors.join("\n")] }];
+  const part = (name, nodes) => (nodes.length ? [el("h3", {}, say(name)), ...elements(nodes)] : []);
+  const sources = hit.sources.length ? [el("h3", {}, say("sources")), el("ul", {}, ...hit.sources.map((one) => el("li", {}, externalLink(one, one.replace(/^https?:\/\/(www\.)?/i, "")))))] : [];
+  const cause = hit.tree.cause.length ? part("cause", hit.tree.cause) : [el("p", { class: "none" }, say("no cause"))];
+  return [
+    hit.tree.triage.length ? folded("triage", hit, elements(hit.tree.triage), true) : null,
+    hit.tree.fix.length ? folded("all steps", hit, elements(hit.tree.fix), !hit.cure.code) : null,
+    folded("details", hit, [...part("symptom", errors), ...cause, ...sources]),
+  ];
+}
+
+// Everything below the heading of an issue.
+export function inside(hit, switchLanguage) {
+  const facts = [hit.updated ? say("updated", { day: hit.updated }) : "", hit.base && hit.base !== "bundled" ? `${say("base")}: ${hit.base}` : ""].filter(Boolean);
+  return el("div", { class: "inside" },
+    cure(hit), ...details(hit),
+    facts.length ? el("p", { class: "small" }, facts.join(" · ")) : null,
+    links(hit, switchLanguage));
+}
+
+// The answer: always open.
+export function answerCard(hit, { switchLanguage, showLine }) {
+  const shown = el("div", {}, inside(hit, () => switchLanguage(hit, shown)));
+  return el("article", { class: "hit open answer", "data-issue": hit.issue },
+    el("header", {},
+      el("span", { class: "mark", "aria-hidden": "true" }, "✓"), el("strong", { class: "verdict" }, say("known")), tag(hit.project), confidence(hit, true),
+      el("h2", { tabindex: "-1", "data-moves": true, lang: languageOf(hit) }, hit.title), versions(hit), matches(hit, showLine)),
+    gist(hit), shown);
+}
+
+// An issue that may be meant, or is only near: its heading opens and closes it.
+export function card(hit, { open = false, likely = false, switchLanguage, showLine }) {
+  const id = `hit-${hit.rank}`;
+  const button = el("button", { type: "button", class: "opens", "aria-controls": id, "data-moves": true, lang: languageOf(hit) }, hit.title);
+  const shown = el("div", { id });
+  const apart = hit.tells_apart ? el("p", { class: "apart", lang: languageOf(hit) }, say("apart", { apart: hit.tells_apart })) : null;
+  const made = el("article", { class: likely ? "hit candidate" : "hit", "data-issue": hit.issue },
+    el("header", {}, tag(hit.project), confidence(hit, false), el("h2", {}, button), apart, matches(hit, showLine)),
+    likely ? gist(hit) : null, shown);
+  const set = (now) => {
+    button.setAttribute("aria-expanded", String(now));
+    shown.hidden = !now;
+    made.classList.toggle("open", now);
+    if (now && !shown.firstChild) shown.append(...(likely ? [] : [gist(hit)]), inside(hit, switchLanguage ? () => switchLanguage(hit, shown) : null));
+  };
+  button.addEventListener("click", () => set(shown.hidden));
+  set(open);
+  return made;
+}
