@@ -44,6 +44,8 @@ class Tree(_Shape):
     cause: list[str | Element]
     fix: list[str | Element]
     triage: list[str | Element]
+    only_when: list[str | Element]
+    confusable: list[str | Element]
 
 
 OptionalTree = Annotated[Tree | None, Field(description="Only with render=tree.")]
