@@ -1,5 +1,5 @@
-"""How far down a page is the remedy? Opens every issue of the base in a browser and counts those whose command, or first
-step, is to be seen without scrolling: on the page, and where the server renders the issue for those without a script.
+"""How far down a page is the remedy? Opens every issue of the base in a browser and counts those whose command, or
+first step, is to be seen without scrolling: on the page, and where the server renders the issue without a script.
 
     python scripts/first_screen.py [--every 1]
 
@@ -48,9 +48,8 @@ def main() -> None:
                     page.goto(f"{home}{path}{slug}/{number}")
                     box = page.locator(remedy).first.bounding_box()
                     seen += box is not None and box["y"] + LINE <= height
-                print(
-                    f"{name:<18} {screen:<8} {width:>4} x {height:<4}  {seen} of {len(issues)} ({seen / len(issues):.0%})"
-                )
+                share = f"{seen} of {len(issues)} ({seen / len(issues):.0%})"
+                print(f"{name:<18} {screen:<8} {width:>4} x {height:<4}  {share}")
                 page.close()
         browser.close()
         server.should_exit = True
