@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kb.arrays import Array
+from kb.arrays import Array, finite
 from kb.encoders import Encoder
 from kb.index.header import Vocabulary
 from kb.index.passages import View
@@ -106,7 +106,7 @@ def candidates(
     shares = _merged(said.prose, said.errors)
     terms = _most_informative(information, said.errors, _merged(shares, said.context))
     texts = [question_text(query), "\n".join(query.signatures[:3]) or query.prose[:2000]]
-    vector, main_vector = np.nan_to_num(encoder.encode(texts, kind="query"), posinf=0, neginf=0)
+    vector, main_vector = finite(encoder.encode(texts, kind="query"))
     found = _nearest(store, vector, terms, None, k + len(absent))
     if rows is not None:
         found |= _nearest(store, vector, terms, rows, k)

@@ -90,7 +90,7 @@ def lead(scores: Array, far: float) -> Array:
     if not len(scores):
         return np.zeros(0)
     first = int(np.argmax(scores))
-    others = np.delete(scores, first)
+    others = np.concatenate([scores[:first], scores[first + 1 :]])
     leads = scores - scores[first]
     leads[first] = scores[first] - (others.max() if len(others) else 0.0)
     return np.asarray(np.clip(leads / far, -1, 1))

@@ -215,7 +215,7 @@ class Searcher:
         curves = [curve_for(pasted=pasted, phrasings=phrasings) for phrasings in (False, True)]
         rivals = [at for at in every[: RIVALS + 1].tolist() if at not in order]
         looked_at = [*order.tolist(), *rivals]
-        everyone = [*looked_at, *np.delete(np.arange(len(scores)), looked_at).tolist()]
+        everyone = [*looked_at, *(at for at in range(len(scores)) if at not in looked_at)]
         place = {at: n for n, at in enumerate(everyone)}
         ready = self._ready
         told = evidence(
@@ -230,9 +230,9 @@ class Searcher:
             self._ready = _Ready()  # other threads end with the old one
         verified: list[tuple[float, Evidence]] = []
         for at, one in zip(order.tolist(), told, strict=True):
-            others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
             sure = confidence(one, curves[one.lists_phrasings])
             if not one.lists_phrasings:
+                others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
                 sure = of_a_repeated_line(sure, float(found.repeated[at]), others)
             verified.append((0.0 if found.ruled_out[at] else sure, one))
         return verified
