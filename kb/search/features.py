@@ -106,7 +106,7 @@ def candidates(
     shares = _merged(said.prose, said.errors)
     terms = _most_informative(information, said.errors, _merged(shares, said.context))
     texts = [question_text(query), "\n".join(query.signatures[:3]) or query.prose[:2000]]
-    vector, main_vector = finite(encoder.encode(texts, kind="query"))
+    vector, *others = finite(encoder.encode(list(dict.fromkeys(texts)), kind="query"))
     found = _nearest(store, vector, terms, None, k + len(absent))
     if rows is not None:
         found |= _nearest(store, vector, terms, rows, k)
@@ -135,8 +135,10 @@ def candidates(
     weights = np.maximum.reduceat(row_weights, starts, axis=0)
     informative = information.of(terms)
     views = store.views(np.sort(translations))
-    cosines = np.maximum.reduceat(_cosines(views, vector, translations), starts, axis=0).clip(0, 1)
-    described = np.maximum.reduceat(_cosines(views, main_vector, translations)[:, View.DESCRIBED], starts)
+    nearness = _cosines(views, vector, translations)
+    cosines = np.maximum.reduceat(nearness, starts, axis=0).clip(0, 1)
+    of_main = _cosines(views, others[0], translations) if others else nearness  # a line by itself is both texts
+    described = np.maximum.reduceat(of_main[:, View.DESCRIBED], starts)
     bm25, margin = ranking.scaled_bm25(weights.sum(axis=1), information.unseen)
     nothing = np.zeros(len(starts), np.float32)
     table = {
@@ -264,7 +266,7 @@ def met_branches(text: str, branches: Sequence[Branch]) -> list[str]:
     from kb.logs.quantities import quantities
 
     found = quantities(text)
-    met = [branch.issue for branch in branches if evaluate([branch.condition], found, text) is True]
+    met = [one.issue for one in branches if one.condition and evaluate([one.condition], found, text) is True]
     return list(dict.fromkeys(met))
 
 

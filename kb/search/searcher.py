@@ -215,7 +215,8 @@ class Searcher:
         curves = [curve_for(pasted=pasted, phrasings=phrasings) for phrasings in (False, True)]
         rivals = [at for at in every[: RIVALS + 1].tolist() if at not in order]
         looked_at = [*order.tolist(), *rivals]
-        everyone = [*looked_at, *(at for at in range(len(scores)) if at not in looked_at)]
+        seen = set(looked_at)
+        everyone = [*looked_at, *(at for at in range(len(scores)) if at not in seen)]
         place = {at: n for n, at in enumerate(everyone)}
         ready = self._ready
         told = evidence(
