@@ -7,7 +7,7 @@ Chinese question with English terms in it finds words in both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,8 +51,10 @@ class Printed:
     """The error lines of a record, and what it says about the numbers in them."""
 
     issue: str
-    terms: list[list[str]]
+    terms: list[set[str]]
     """of each line, its variable parts masked"""
+    pairs: list[ranking.Pairs]
+    """of each line, the same in pairs of neighbours"""
     codes: Codes
     conditions: tuple[str, ...]
     branches: tuple[Branch, ...]
@@ -197,11 +199,12 @@ def _compare_errors(
     `printed`: by position, of the issues that are compared."""
     lines = [tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
     codes_asked = codes_of(query)
+    asked = list(map(ranking.bigrams, lines))
     telling = [said for line in lines if sum((said := _information_of(line, information)).values()) >= _SAYS_ENOUGH]
     ruled_out, repeated = np.zeros(len(table["bigram_overlap"]), bool), np.zeros(len(table["bigram_overlap"]))
     has_numbers = any(map(str.isdigit, query.text))
     for i, one in printed.items():
-        table["bigram_overlap"][i] = ranking.bigram_overlap(lines, one.terms)
+        table["bigram_overlap"][i] = ranking.bigram_overlap(asked, one.pairs)
         repeated[i] = _repeated(telling, one.terms)
         ruled_out[i] = bool(one.conditions) and has_numbers and _excluded(query.text, one.conditions)
         if ruled_out[i] or contradicts(codes_asked, one.codes):
@@ -217,12 +220,12 @@ def _information_of(line: Sequence[str], information: TermInformation) -> dict[s
     return dict(zip(terms, (information.of(terms) / information.unseen).tolist(), strict=True))
 
 
-def _repeated(lines: Sequence[Mapping[str, float]], printed: Sequence[Sequence[str]]) -> float:
+def _repeated(lines: Sequence[Mapping[str, float]], printed: Sequence[Set[str]]) -> float:
     """How much of the nearest of `lines` (terms and what each says) one printed line repeats."""
     return max(
         (
             sum(says for term, says in line.items() if term in there) / sum(line.values())
-            for there in map(set, printed)
+            for there in printed
             for line in lines
         ),
         default=0.0,

@@ -299,7 +299,12 @@ class Searcher:
             record = self._record(row)
             terms = [self.store.header.vocabulary.tokenise(mask(line)) for line in record.errors]
             found = self._printed[row] = Printed(
-                record.issue, terms, codes("\n".join(record.errors)), record.conditions, record.branches
+                record.issue,
+                list(map(set, terms)),
+                list(map(ranking.bigrams, terms)),
+                codes("\n".join(record.errors)),
+                record.conditions,
+                record.branches,
             )
         return found
 
