@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from kb.brief import (
     LABELS,
     answer_lines,
+    base_note,
     cause_line,
     first_to_try,
     headline,
@@ -45,14 +46,15 @@ _QUOTED, _NAMED = 240, 120  # columns of a line of a log that speaks for an issu
 
 def search_text(result: SearchResult, lang: Lang | None = None) -> str:
     words = LABELS[lang or result.query.lang]
+    several = len(result.bases) > 1
     if result.answered:
-        lines = _known(result.hits[0])
+        lines = _known(result.hits[0], several)
         lines += _near(result.hits[1:], words)
     elif result.likely:
         likely = likely_hits(result)
         lines = [likely_line(likely, lang or result.query.lang)]
         for hit in likely:
-            lines += ["", *_likely(hit, [other.record for other in likely if other is not hit])]
+            lines += ["", *_likely(hit, [other.record for other in likely if other is not hit], several)]
         lines += _near([hit for hit in result.hits if hit not in likely], words)
     else:
         lines = [words["unknown"]]
@@ -64,10 +66,11 @@ def search_text(result: SearchResult, lang: Lang | None = None) -> str:
     return _shortened("\n".join(lines), MAX_ANSWER)
 
 
-def _known(hit: Hit) -> list[str]:
+def _known(hit: Hit, several: bool) -> list[str]:
     record = hit.record
     words = LABELS[record.lang]
-    lines = [f"**{words['known'].capitalize()}** ({percent(hit.confidence)}) `{hit.issue}` {headline(record)}"]
+    first = f"**{words['known'].capitalize()}** ({percent(hit.confidence)}) `{hit.issue}` {headline(record)}"
+    lines = [first + (base_note(hit) if several else "")]
     if hit.matched:
         lines.append(f"{words['matched']}{words['colon']}{_span(hit.matched[0])}")
     if not record.branches:
@@ -79,14 +82,15 @@ def _known(hit: Hit) -> list[str]:
     return lines
 
 
-def _likely(hit: Hit, others: Sequence[IssueRecord]) -> list[str]:
+def _likely(hit: Hit, others: Sequence[IssueRecord], several: bool) -> list[str]:
     record = hit.record
     words = LABELS[record.lang]
     apart = plain(tells_apart(record, others))
     said = [summary_line(record) or cause_line(record)]
     if apart and not record.branches:  # of an issue with many causes, it is the summary
         said.append(f"{words['apart']}{words['colon']}{apart}")
-    return [f"- {percent(hit.confidence)} `{hit.issue}` {headline(record)}", *(f"  {one}" for one in said if one)]
+    first = f"- {percent(hit.confidence)} `{hit.issue}` {headline(record)}{base_note(hit) if several else ''}"
+    return [first, *(f"  {one}" for one in said if one)]
 
 
 def _near(hits: Iterable[Hit], words: dict[str, str]) -> list[str]:
