@@ -42,13 +42,15 @@ def by_mcp(index: Path, question: str) -> Answer:
     pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
     from mcp import Client
 
-    from kb.serve.mcp import make_server
+    from kb.serve.mcp import stdio_server
+    from kb.serve.mcp.server import FACTS
 
     async def ask() -> Any:
-        async with Client(make_server(index)) as client:
-            return (await client.call_tool("search_issues", {"query": question})).structured_content
+        async with Client(stdio_server(lambda: KnowledgeBase.open(index))) as client:
+            return ((await client.call_tool("search_issues", {"query": question})).meta or {})[FACTS]
 
-    return first(asyncio.run(ask()))
+    facts = asyncio.run(ask())
+    return facts["verdict"] == "known", facts["issues"][0]["issue"]
 
 
 def by_http(index: Path, question: str) -> Answer:

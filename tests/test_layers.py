@@ -76,7 +76,7 @@ ONLY_IN = {
     "pickle": set(),
     "marshal": set(),
     "requests": set(),
-    "urllib": {"remote"},
+    "urllib": {"remote", "serve.mcp.server"},
     "socket": {"serve"},
     "starlette": {"serve"},
     "uvicorn": {"serve"},

@@ -45,6 +45,7 @@ __all__ = [
     "plain",
     "print_json",
     "read_stdin",
+    "root_option",
     "screen",
     "takes_colour",
     "told_error",
@@ -59,6 +60,14 @@ index_option: Option = click.option(
     "--index",
     type=click.Path(path_type=Path),
     help="Ask the index in this folder and no other base. Default: $KB_INDEX, else what --base says.",
+)
+root_option: Option = click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Agents may name logs in this folder by their path (explain_log). May be repeated.",
 )
 base_option: Option = click.option(
     "--base",

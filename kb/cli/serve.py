@@ -6,13 +6,23 @@ import ipaddress
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import Progress, ask_for_trust, base_option, complain, echo, index_option, is_terminal, open_base
+from kb.cli.common import (
+    Progress,
+    ask_for_trust,
+    base_option,
+    complain,
+    echo,
+    index_option,
+    is_terminal,
+    open_base,
+    root_option,
+)
 from kb.cli.token import token_of
 from kb.cli.words import say
 from kb.errors import ExtraMissing
@@ -93,6 +103,8 @@ _MAKE_TOKEN = "export KB_TOKEN=$(python3 -c 'import secrets; print(secrets.token
 @click.option(
     "--access-log", is_flag=True, envvar="KB_ACCESS_LOG", show_envvar=True, help="Print a line for each request."
 )
+@root_option
+@click.option("--only-agents", is_flag=True, hidden=True, help="What kb mcp --http serves.")
 @base_option
 @index_option
 def serve(
@@ -104,10 +116,12 @@ def serve(
     names: tuple[str, ...],
     proxies: str | None,
     access_log: bool,
+    roots: tuple[Path, ...],
+    only_agents: bool,
     bases: tuple[str, ...],
     index: Path | None,
 ) -> None:
-    """Serve the base over HTTP: a page to search in, and a JSON API. Stop it with Ctrl-C.
+    """Serve the base over HTTP: a page to search in, a JSON API, and /mcp for agents. Stop it with Ctrl-C.
 
     \b
       kb serve                                   http://127.0.0.1:8080/
@@ -149,12 +163,12 @@ def serve(
 
         def ready(port: int) -> None:
             if worker is None or worker.first:
-                _welcome(base.size, host, port, rules)
+                _welcome(base.size, host, port, rules, "mcp" if only_agents else "")
             if worker is not None:
                 worker.say_ready()
 
         try:
-            _answer(base, rules, place, ready, access_log)
+            _answer(base, rules, place, ready, access_log, roots, only_agents=only_agents)
         except OSError as error:
             raise _taken(host, port, error) from None
 
@@ -171,11 +185,11 @@ def _fork(workers: int, place: Place, index: Path | None, bases: tuple[str, ...]
         raise click.UsageError(say("several workers need a folder for temporary files: {why}", why=why)) from None
 
 
-def _welcome(size: int, host: str, port: int, rules: Rules) -> None:
+def _welcome(size: int, host: str, port: int, rules: Rules, path: str) -> None:
     at_home = _is_loopback(host)
     shown = platform.node() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-    echo(f"kb: {size} issues at http://{shown}:{port}/  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
-    if rules.token is not None:
+    echo(f"kb: {size} issues at http://{shown}:{port}/{path}  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
+    if rules.token is not None and not path:
         echo("    the page asks for the token; programs send it as `Authorization: Bearer`", err=True)
         echo("    页面会询问令牌；程序用请求头 Authorization: Bearer 携带", err=True)
     if not at_home and not rules.proxies:
@@ -183,10 +197,22 @@ def _welcome(size: int, host: str, port: int, rules: Rules) -> None:
         echo("    令牌以明文传输：请在前面加一层 TLS 代理", err=True)
 
 
-def _answer(base: AnyBase, rules: Rules, place: Place, ready: Callable[[int], None], access_log: bool) -> None:
+def _answer(
+    base: AnyBase,
+    rules: Rules,
+    place: Place,
+    ready: Callable[[int], None],
+    access_log: bool,
+    roots: Sequence[Path],
+    *,
+    only_agents: bool,
+) -> None:
     """Until a signal comes: the whole server, or one of its workers."""
     try:
-        from kb.serve import create_app
+        if only_agents:
+            from kb.serve.mcp import create_mcp_app as create_app
+        else:
+            from kb.serve import create_app
         from kb.serve.listen import serve_at
     except ModuleNotFoundError:
         raise ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"') from None
@@ -195,7 +221,8 @@ def _answer(base: AnyBase, rules: Rules, place: Place, ready: Callable[[int], No
     def log(scope: Scope, status: int, seconds: float) -> None:
         echo(line(scope, status, seconds), err=True)
 
-    serve_at(place, create_app(base, rules, log=log if access_log else None), ready=ready, lifespan=True)
+    app = create_app(base, rules, log=log if access_log else None, roots=roots)
+    serve_at(place, app, ready=ready, lifespan=True)
 
 
 def _networks(proxies: str | None) -> tuple[Network, ...]:

@@ -121,8 +121,11 @@ class Searcher:
         header = self.store.header
         names = {one.casefold(): one for one in [*header.columns.subjects, *header.manifest["projects"]]}
         near = [names[one] for one in get_close_matches((name or "").casefold()[:100], names, n=3)]
-        known = ", ".join(header.manifest["projects"][:20])
-        return f"did you mean {' or '.join(near)}?" if near else f"`kb projects` lists them: {known}"
+        if near:
+            return f"did you mean {' or '.join(near)}?"
+        known = header.manifest["projects"]
+        more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+        return f"`kb projects` lists them: {', '.join(known[:10])}{more}"
 
     def _of_readings(
         self,

@@ -5,13 +5,14 @@ A new door is a module with a function that gives its `Table`, and a line in `cr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.serve import issue_page, listing, login, opensearch, page, searching, watching
+from kb.serve import issue_page, listing, login, mcp, opensearch, page, searching, watching
 from kb.serve.guards import RequestGuard, Rules, Scope
 from kb.serve.metrics import Metrics
 from kb.serve.routes import Handler, Table, application, has_tag
@@ -25,9 +26,12 @@ __all__ = ["create_app"]
 Log = Callable[[Scope, int, float], None]
 
 
-def create_app(base: AnyBase, rules: Rules | None = None, *, log: Log | None = None) -> RequestGuard:
+def create_app(
+    base: AnyBase, rules: Rules | None = None, *, log: Log | None = None, roots: Sequence[Path] = ()
+) -> RequestGuard:
     """The guarded application. `rules` says who may ask; by default, only this machine. `log` is called after each
-    request with its scope, status and seconds."""
+    request with its scope, status and seconds. `roots`: the folders in which an agent may name a log by its path;
+    without any, none can."""
     metrics = Metrics(base)
     rules = rules or Rules()
     gate = Gate(rules.token)
@@ -38,6 +42,7 @@ def create_app(base: AnyBase, rules: Rules | None = None, *, log: Log | None = N
         opensearch.table(),
         watching.table(base, metrics),
         login.table(gate),
+        mcp.table(base, roots=roots, counts=metrics),
         _page(),
     ]
     bodies = [path for table in tables for path in table.bodies]
