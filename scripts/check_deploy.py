@@ -65,7 +65,7 @@ def build(found: list[tuple[str, str]], folder: Path) -> Path:
         if name == "RUN":
             shell = re.sub(r"/(opt/kb|src)\b", rf"{folder}/\1", rest)
             shell = shell.replace("python -m venv", f"{sys.executable} -m venv")
-            subprocess.run(["bash", "-euc", shell], check=True)
+            subprocess.run(["bash", "-euc", shell], check=True, env=os.environ | {"PIP_QUIET": "1"})
     return folder / "opt/kb/bin/kb"
 
 

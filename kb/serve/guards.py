@@ -243,7 +243,9 @@ async def _read(receive: Receive, most: int) -> bytes:
 
 def _too_long(most: int) -> Refusal:
     size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
-    return Refusal(413, f"the body is longer than {size}", "send it packed with gzip, or its end", [("connection", "close")])
+    return Refusal(
+        413, f"the body is longer than {size}", "send it packed with gzip, or its end", [("connection", "close")]
+    )
 
 
 def _require_short(scope: Scope) -> None:
