@@ -77,9 +77,7 @@ def main() -> None:
                 print(f"{workers} workers {rate:7.0f}/s   {cores:4.2f} cores   {rate / cores:6.0f} in a CPU second")
             ratios.append(several[0] / one[0])
             efforts.append((several[0] / several[1]) / (one[0] / one[1]))
-    print(
-        f"{given.workers} workers answer {statistics.median(ratios):.2f} times as much as one (median of {given.rounds})"
-    )
+    print(f"{given.workers} workers: {statistics.median(ratios):.2f} times the answers of one")
     print(f"of a CPU second they make {statistics.median(efforts):.2f} times as much")
 
 
