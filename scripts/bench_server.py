@@ -51,7 +51,7 @@ class Served:
     def __enter__(self) -> int:
         self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True)
         assert self._process.stderr
-        line = self._process.stderr.readline()
+        line = next(line for line in self._process.stderr if "127.0.0.1:" in line)
         return int(line.partition("127.0.0.1:")[2].partition("/")[0])
 
     def __exit__(self, *_: object) -> None:

@@ -216,6 +216,17 @@ def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
             child.kill()
 
 
+def port_of(server: subprocess.Popen[str]) -> int:
+    """Where a `kb serve` answers: it says so on stderr when it does."""
+    assert server.stderr
+    said = []
+    for line in server.stderr:
+        said.append(line)
+        if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
+            return int(found[1])
+    raise AssertionError("".join(said))
+
+
 NOISE_S = 0.02
 
 

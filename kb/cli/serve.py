@@ -154,23 +154,24 @@ def serve(
         place = bind("127.0.0.1" if host == "localhost" else host, port)
     except OSError as error:
         raise _taken(host, port, error) from None
-    echo(say("kb: opening the base (the first time its index is made, which takes a while) ..."), err=True)
-    worker = _fork(workers, place, index, bases) if workers > 1 else None
-    with Progress(is_terminal(sys.stderr)) as progress:
-        opened = open_base(index, bases, progress)
-    with opened as base:
-        base.search("warm up 预热")
+    with place:
+        echo(say("kb: opening the base (the first time its index is made, which takes a while) ..."), err=True)
+        worker = _fork(workers, place, index, bases) if workers > 1 else None
+        with Progress(is_terminal(sys.stderr)) as progress:
+            opened = open_base(index, bases, progress)
+        with opened as base:
+            base.search("warm up 预热")
 
-        def ready(port: int) -> None:
-            if worker is None or worker.first:
-                _welcome(base.size, host, port, rules, "mcp" if only_agents else "")
-            if worker is not None:
-                worker.say_ready()
+            def ready(port: int) -> None:
+                if worker is None or worker.first:
+                    _welcome(base.size, host, port, rules, "mcp" if only_agents else "")
+                if worker is not None:
+                    worker.say_ready()
 
-        try:
-            _answer(base, rules, place, ready, access_log, roots, only_agents=only_agents)
-        except OSError as error:
-            raise _taken(host, port, error) from None
+            try:
+                _answer(base, rules, place, ready, access_log, roots, only_agents=only_agents)
+            except OSError as error:
+                raise _taken(host, port, error) from None
 
 
 def _fork(workers: int, place: Place, index: Path | None, bases: tuple[str, ...]) -> Worker:
