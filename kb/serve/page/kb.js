@@ -3,6 +3,7 @@
 import { answerParts, linkOf, verdictWords } from "./answer.js";
 import { api, load, signIn, store } from "./api.js";
 import { asking } from "./ask.js";
+import { content } from "./card.js";
 import { lettersAreOn, listen, switchLetters } from "./keys.js";
 import { isLog, logOf, partOf, readLog } from "./log.js";
 import { body, el, links, tag, visible } from "./parts.js";
@@ -180,7 +181,7 @@ async function switchLanguage(hit, shown) {
     const other = hit.lang === "en" ? "zh" : "en";
     const record = { ...(await issue(hit.issue)).translations.find((one) => one.lang === other) };
     if (!record.issue) throw Object.assign(new Error(""), { status: 404 });
-    shown.replaceChildren(body(record), links(record, () => switchLanguage(record, shown)));
+    shown.replaceChildren(...content(record, () => switchLanguage(record, shown)));
     shown.querySelector(".links button").focus();
   } catch (error) {
     showError(error);
