@@ -15,6 +15,7 @@ _FILES = {
     "/answer.js": ("answer.js", "text/javascript"),
     "/api.js": ("api.js", "text/javascript"),
     "/ask.js": ("ask.js", "text/javascript"),
+    "/box.js": ("box.js", "text/javascript"),
     "/card.js": ("card.js", "text/javascript"),
     "/keys.js": ("keys.js", "text/javascript"),
     "/log.js": ("log.js", "text/javascript"),
