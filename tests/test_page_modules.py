@@ -36,15 +36,17 @@ const record = {
   issue: "a#1", lang: "en", project: "P", title: "T", errors: ["E"], versions: [], sources: [], aliases: [],
   rank: 1, confidence: 0.5, matched: [], leads_to: ["a#2"],
   tree: { summary: ["one"], symptom: ["s"], cause: [], fix: [], triage: ["t"] },
+  cure: { says: "do it", code: "c", warnings: [] },
 };
 """
 
 
 def in_node(script: str, given: object = None) -> Any:
     """What `script` assigns to `result`, with the page's modules and a document that only holds elements."""
-    modules = {name: (Path(page.__file__).parent / f"{name}.js").as_uri() for name in ("parts", "words")}
+    modules = {name: (Path(page.__file__).parent / f"{name}.js").as_uri() for name in ("card", "parts", "words")}
     source = f"""{DOM}
 const parts = await import({json.dumps(modules["parts"])}), words = await import({json.dumps(modules["words"])});
+const cards = await import({json.dumps(modules["card"])});
 const given = {json.dumps(given)};
 let result;
 {script}
@@ -96,7 +98,7 @@ def test_the_page_shows_control_characters_as_the_terminal_does() -> None:
 def test_only_the_answer_is_called_sure(confidence: float) -> None:
     """The server decides what is an answer; the page has no threshold of its own."""
     answer, other = in_node(
-        "result = [true, false].map((open) => text(parts.card({ ...record, confidence: given }, open, () => {})));",
+        "const hit = { ...record, confidence: given }; result = [text(cards.answerCard(hit, {})), text(cards.card(hit, {}))];",
         confidence,
     )
     assert f"{confidence:.0%} sure" in answer
@@ -106,7 +108,7 @@ def test_only_the_answer_is_called_sure(confidence: float) -> None:
 
 def test_a_likely_issue_says_what_tells_it_apart() -> None:
     likely, other = in_node(
-        "result = [given, null].map((tells_apart) => text(parts.card({ ...record, tells_apart }, false, () => {})));",
+        "result = [given, null].map((tells_apart) => text(cards.card({ ...record, tells_apart }, {})));",
         "`numel == 1`: a barrier \u202e",
     )
     assert "How to tell: `numel == 1`: a barrier \ufffd" in likely
@@ -139,8 +141,8 @@ def test_the_page_says_everything_in_both_languages() -> None:
         result = ["en", "zh"].map((language) => {
           words.setLanguage(language);
           const full = { ...record, versions: ["1"], sources: ["s"], aliases: ["a"], matched: ["m"], base: "b" };
-          const cards = [true, false].map((open) => parts.card(full, open, () => {}));
-          return [...cards, parts.body(full, { whole: true }), parts.links(full, () => {}, true)].map(text).join(" ");
+          const shown = [cards.answerCard(full, {}), cards.card(full, {})];
+          return [...shown, parts.body(full, { whole: true }), parts.links(full, () => {}, true)].map(text).join(" ");
         });
         """
     )

@@ -15,6 +15,7 @@ _FILES = {
     "/answer.js": ("answer.js", "text/javascript"),
     "/api.js": ("api.js", "text/javascript"),
     "/ask.js": ("ask.js", "text/javascript"),
+    "/box.js": ("box.js", "text/javascript"),
     "/browse.js": ("browse.js", "text/javascript"),
     "/card.js": ("card.js", "text/javascript"),
     "/issue.js": ("issue.js", "text/javascript"),

@@ -35,7 +35,7 @@ function knownParts({ results, more, text, project }, acts) {
 function likelyParts({ results, likely, text, project }, acts) {
   const some = results.filter((hit) => likely.includes(hit.issue));
   const cards = some.map((hit) => card(hit, { ...acts, likely: true, open: some.length === 1 }));
-  const head = el("div", { class: "likely" }, el("h2", {}, el("span", { class: "mark", "aria-hidden": "true" }, "?"), say("likely")), el("p", {}, say("likely why", { n: cards.length })));
+  const head = el("div", { class: "likely" }, el("h2", { tabindex: "-1" }, el("span", { class: "mark", "aria-hidden": "true" }, "?"), say("likely")), el("p", {}, say("likely why", { n: cards.length })));
   return [head, ...cards, shareLine(text, project)].filter(Boolean);
 }
 
@@ -49,7 +49,7 @@ function unknownParts({ results, project, isLog, lines, text }, acts) {
     [say("next scan"), " ", command("kb scan train.log")],
   ];
   const sheet = el("div", { class: "unknown" },
-    el("h2", {}, el("span", { class: "mark", "aria-hidden": "true" }, "–"), say("unknown")),
+    el("h2", { tabindex: "-1" }, el("span", { class: "mark", "aria-hidden": "true" }, "–"), say("unknown")),
     el("p", {}, why),
     el("h3", {}, say("what next")),
     el("ul", {}, ...steps.filter(Boolean).map((parts) => el("li", {}, ...parts))));

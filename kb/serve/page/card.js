@@ -24,7 +24,7 @@ function matches(hit, showLine) {
     if (!texts.length) return null;
     return el("p", { class: "chips" }, el("span", {}, say("matched")), ...texts.map((text) => el("code", { title: text }, text)));
   }
-  const words = say("line", { n: hit.line.number });
+  const words = say("line", { n: hit.line.number.toLocaleString() });
   const show = showLine ? el("button", { type: "button", class: "quiet", on: { click: () => showLine(hit.line.number) } }, say("show line")) : null;
   return el("p", { class: "chips" }, el("span", {}, words), el("code", { title: hit.line.text }, hit.line.text), show);
 }
@@ -70,8 +70,12 @@ function details(hit) {
   ];
 }
 
-// Everything below the heading of an issue.
-export function inside(hit, switchLanguage) {
+// Everything below the heading of an issue; `switchLanguage` is null where there is no translation.
+export function content(hit, switchLanguage) {
+  return [gist(hit), inside(hit, switchLanguage)];
+}
+
+function inside(hit, switchLanguage) {
   const facts = [hit.updated ? say("updated", { day: hit.updated }) : "", hit.base && hit.base !== "bundled" ? `${say("base")}: ${hit.base}` : ""].filter(Boolean);
   return el("div", { class: "inside" },
     cure(hit), ...details(hit),
@@ -81,12 +85,12 @@ export function inside(hit, switchLanguage) {
 
 // The answer: always open.
 export function answerCard(hit, { switchLanguage, showLine }) {
-  const shown = el("div", {}, inside(hit, () => switchLanguage(hit, shown)));
+  const shown = el("div", {}, ...content(hit, switchLanguage && (() => switchLanguage(hit, shown))));
   return el("article", { class: "hit open answer", "data-issue": hit.issue },
     el("header", {},
       el("span", { class: "mark", "aria-hidden": "true" }, "✓"), el("strong", { class: "verdict" }, say("known")), tag(hit.project), confidence(hit, true),
       el("h2", { tabindex: "-1", "data-moves": true, lang: languageOf(hit) }, hit.title), versions(hit), matches(hit, showLine)),
-    gist(hit), shown);
+    shown);
 }
 
 // An issue that may be meant, or is only near: its heading opens and closes it.
@@ -102,7 +106,7 @@ export function card(hit, { open = false, likely = false, switchLanguage, showLi
     button.setAttribute("aria-expanded", String(now));
     shown.hidden = !now;
     made.classList.toggle("open", now);
-    if (now && !shown.firstChild) shown.append(...(likely ? [] : [gist(hit)]), inside(hit, switchLanguage ? () => switchLanguage(hit, shown) : null));
+    if (now && !shown.firstChild) shown.append(...content(hit, switchLanguage && (() => switchLanguage(hit, shown))).slice(likely ? 1 : 0));
   };
   button.addEventListener("click", () => set(shown.hidden));
   set(open);

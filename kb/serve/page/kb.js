@@ -1,118 +1,24 @@
-// The page: the question, and views with an address each (#/...). What is asked when: ask.js; how an answer looks: answer.js.
+// The page: views with an address each (#/...), and keys. The question: box.js; when it is asked: ask.js; how an answer
+// looks: answer.js.
 
-import { answerParts, linkOf, verdictWords } from "./answer.js";
+import { answerParts, verdictWords } from "./answer.js";
 import { api, load, signIn, store } from "./api.js";
 import { asking } from "./ask.js";
+import { address, clear, fitBox, hasQuestion, listenToBox, question, recall, remember, setQuestion, showLine } from "./box.js";
 import { browseView, projectLink } from "./browse.js";
-import { inside } from "./card.js";
+import { content } from "./card.js";
 import { issueView } from "./issue.js";
 import { lettersAreOn, listen, switchLetters } from "./keys.js";
-import { isLog, logOf, partOf, readLog } from "./log.js";
 import { el, visible } from "./parts.js";
 import { currentLanguage, say, setLanguage } from "./words.js";
 
 const SLOW_MS = 700; // an answer to another question is gone after this, even if nothing has come yet
-const MAX_LINK = 1500; // characters of a question in the address
-const MAX_KEPT = 500_000; // characters of a log that a reload still knows
 
 const $ = (id) => document.getElementById(id);
 const box = $("box");
 const view = $("view");
-const state = { answer: null, projects: [], log: null, undo: null, slow: 0 };
+const state = { answer: null, projects: [], slow: 0 };
 const { ask, typed, stop } = asking({ question, show, waits, fails: showError });
-
-// --- the question ---------------------------------------------------------------------------------------------------
-
-function question() {
-  return { text: state.log ? "" : box.value, log: state.log, lang: currentLanguage(), project: $("project").value };
-}
-
-function setQuestion({ text = "", log = null, project = $("project").value }) {
-  state.log = log;
-  $("project").value = project;
-  box.readOnly = Boolean(log);
-  box.wrap = log ? "off" : "soft";
-  if (log) showPart(partOf(log));
-  else box.value = text;
-  fitBox();
-}
-
-// The box shows a part of a log; line `number` in it is selected.
-function showPart(part, number = 0) {
-  const { log } = state;
-  box.value = part.text;
-  const n = log.skipped + log.starts.length;
-  $("log-what").textContent = [visible(log.name) || say("pasted"), say("lines", { n: n.toLocaleString() }), say("part", part)].join(" · ");
-  if (number) select(part.from, part.to);
-  else box.scrollTop = box.scrollHeight;
-}
-
-function select(from, to) {
-  box.blur(); // focus scrolls to what is selected
-  box.setSelectionRange(from, to);
-  box.focus();
-  const before = box.value.slice(0, from).split("\n").length - 1;
-  if (state.log) box.scrollTop = Math.max(0, before - 3) * parseFloat(getComputedStyle(box).lineHeight);
-  box.scrollLeft = 0;
-}
-
-function showLine(number) {
-  if (state.log) return showPart(partOf(state.log, number), number);
-  const lines = box.value.split("\n");
-  const from = lines.slice(0, number - 1).join("\n").length + (number > 1 ? 1 : 0);
-  select(from, from + lines[number - 1].length);
-}
-
-function takeLog(log) {
-  setUndo(null);
-  setQuestion({ log });
-  ask();
-}
-
-async function takeFile(file) {
-  if (!file) return;
-  stop();
-  waits();
-  try {
-    takeLog(await readLog(file));
-  } catch (error) {
-    showError(Object.assign(error, { words: error.message === "binary" ? "binary" : "unreadable" }));
-  }
-}
-
-function paste(event) {
-  const [file] = event.clipboardData.files;
-  const text = event.clipboardData.getData("text/plain");
-  const whole = state.log ? text : box.value.slice(0, box.selectionStart) + text + box.value.slice(box.selectionEnd);
-  if (!text && file) takeFile(file);
-  else if (isLog(whole)) takeLog(logOf(whole));
-  else if (state.log) setQuestion({ text }), ask();
-  else return;
-  event.preventDefault();
-}
-
-function clear() {
-  if (!box.value && !state.log) return;
-  const before = question();
-  stop();
-  setQuestion({});
-  show(null);
-  setUndo(before);
-  box.focus();
-}
-
-function setUndo(before) {
-  state.undo = before;
-  $("undo").hidden = !before;
-}
-
-function undo() {
-  const before = state.undo;
-  setUndo(null);
-  setQuestion(before);
-  box.focus();
-  ask();
-}
 
 // --- the answer -----------------------------------------------------------------------------------------------------
 
@@ -144,33 +50,11 @@ function waits() {
 function show(answer) {
   state.answer = answer;
   busy(false);
-  if (!answer?.draft) remember();
+  if (!answer?.draft) remember(answer);
+  if (!answer?.draft && place().name === "search") history.replaceState(null, "", address());
   if (answer && place().name !== "search") location.hash = address();
   else showAnswer();
   if (!answer?.draft) showStatus(answer);
-}
-
-// The address of what is asked now; a long question has none.
-function address() {
-  const { text, project } = question();
-  return text.trim() && text.length <= MAX_LINK ? linkOf(text, project) : "#/";
-}
-
-// So that a reload finds the question again.
-function remember() {
-  const { text, log, project } = question();
-  const kept = log ? (log.text.length <= MAX_KEPT ? { name: log.name, log: log.text, project } : { text: state.answer?.text ?? "", project }) : { text, project };
-  store("sessionStorage", "kb.question", JSON.stringify(kept));
-  if (place().name === "search") history.replaceState(null, "", address());
-}
-
-function recall() {
-  try {
-    const { text, name, log, project } = JSON.parse(load("sessionStorage", "kb.question"));
-    setQuestion({ text: text ?? "", log: log ? logOf(log, name) : null, project });
-  } catch {
-    return;
-  }
 }
 
 function showStatus(answer) {
@@ -183,7 +67,7 @@ async function switchLanguage(hit, shown) {
     const other = hit.lang === "en" ? "zh" : "en";
     const record = { ...(await issue(hit.issue)).translations.find((one) => one.lang === other) };
     if (!record.issue) throw Object.assign(new Error(""), { status: 404 });
-    shown.replaceChildren(inside(record, () => switchLanguage(record, shown)));
+    shown.replaceChildren(...content(record, () => switchLanguage(record, shown)));
     shown.querySelector(".links button").focus();
   } catch (error) {
     showError(error);
@@ -230,7 +114,8 @@ async function go() {
     else if (here.asked.get("q") && here.asked.get("q") !== question().text) {
       setQuestion({ text: here.asked.get("q"), project: here.asked.get("project") ?? "" });
       await ask();
-    } else showAnswer();
+    } else if (hasQuestion() && !state.answer) await ask();
+    else showAnswer();
   } catch (error) {
     view.replaceChildren(...(error.status === 404 ? missing() : []));
     showError(error);
@@ -323,7 +208,7 @@ const KEYS = {
   k: () => move(-1),
   c: copyCure,
   Enter: (event, writes) => {
-    if (writes !== box || event.shiftKey || (box.value.includes("\n") && !state.log)) return false;
+    if (writes !== box || event.shiftKey || (box.value.includes("\n") && !box.readOnly)) return false;
     enter();
   },
   Escape: (event, writes) => {
@@ -335,12 +220,6 @@ const KEYS = {
 };
 
 // --- how it looks ---------------------------------------------------------------------------------------------------
-
-function fitBox() {
-  $("log").hidden = !state.log;
-  box.style.height = "auto";
-  box.style.height = `${Math.min(box.scrollHeight + 2, innerHeight * (state.log ? 0.25 : 0.4))}px`;
-}
 
 function showLanguage(language) {
   setLanguage(language);
@@ -363,33 +242,6 @@ function switchTheme() {
   store("localStorage", "kb.theme", theme);
 }
 
-function listenToBox() {
-  const changed = (event) => {
-    setUndo(null);
-    if (isLog(box.value)) return takeLog(logOf(box.value));
-    fitBox();
-    if (event.inputType === "insertFromPaste") ask();
-    else typed();
-  };
-  box.addEventListener("input", (event) => event.isComposing || changed(event));
-  box.addEventListener("compositionend", changed);
-  box.addEventListener("paste", paste);
-  $("ask").addEventListener("submit", (event) => event.preventDefault());
-  $("undo").addEventListener("click", undo);
-  $("remove").addEventListener("click", clear);
-  $("choose").addEventListener("click", () => $("file").click());
-  $("file").addEventListener("change", () => (takeFile($("file").files[0]), ($("file").value = "")));
-  $("to-keys").addEventListener("click", showKeys);
-  $("letters").addEventListener("change", () => switchLetters($("letters").checked));
-  const hasFile = (event) => event.dataTransfer?.types.includes("Files");
-  addEventListener("dragover", (event) => hasFile(event) && (event.preventDefault(), (document.body.dataset.drop = "")));
-  addEventListener("dragleave", (event) => event.relatedTarget ?? delete document.body.dataset.drop);
-  addEventListener("drop", (event) => {
-    delete document.body.dataset.drop;
-    if (hasFile(event)) event.preventDefault(), takeFile(event.dataTransfer.files[0]);
-  });
-}
-
 async function start() {
   const given = location.hash.match(/^#token=(.+)$/);
   if (given) {
@@ -398,36 +250,40 @@ async function start() {
   }
   setTheme(load("localStorage", "kb.theme"));
   showLanguage(load("localStorage", "kb.language") || (navigator.language.startsWith("zh") ? "zh" : "en"));
-  listenToBox();
+  listenToBox({ ask, typed, stop, waits, show, fails: showError });
+  $("to-keys").addEventListener("click", showKeys);
+  $("letters").addEventListener("change", () => switchLetters($("letters").checked));
   $("skip").addEventListener("click", (event) => (event.preventDefault(), box.focus()));
   $("project").addEventListener("change", () => ask());
   $("language").addEventListener("click", () => {
     showLanguage(currentLanguage() === "zh" ? "en" : "zh");
     store("localStorage", "kb.language", currentLanguage());
-    if (place().name === "search" && (box.value || state.log)) ask();
+    if (place().name === "search" && hasQuestion()) ask();
     else go();
   });
   $("theme").addEventListener("click", switchTheme);
   listen(KEYS);
   addEventListener("hashchange", go);
   fitBox();
-  let failed = null;
+  if (!place().asked?.get("q")) recall();
+  if (place().name !== "search") await loadProjects();
+  await Promise.all([go(), place().name === "search" ? loadProjects() : null]);
+}
+
+async function loadProjects() {
   try {
     state.projects = await api("api/projects");
-    for (const one of state.projects) $("project").append(el("option", { value: one.project }, `${one.project} (${one.issues})`));
+    for (const { project, issues } of state.projects) {
+      const known = [...$("project").options].find((one) => one.value === project);
+      const option = known ?? $("project").appendChild(el("option", { value: project }));
+      option.textContent = visible(`${project} (${issues})`);
+    }
     const { version, snapshot } = await api("healthz");
     $("about").textContent = `kb ${version} · ${snapshot}`;
+    if (!hasQuestion()) showAnswer();
   } catch (error) {
-    failed = error;
+    if (!state.answer) showError(error);
   }
-  if (place().name !== "search" || !place().asked.get("q")) recall();
-  if (place().name === "search" && (box.value || state.log)) {
-    document.body.dataset.place = "search";
-    $("to-search").setAttribute("aria-current", "page");
-    if (place().asked.get("q")) setQuestion({ text: place().asked.get("q"), project: place().asked.get("project") ?? "" });
-    await ask();
-  } else await go();
-  if (failed) showError(failed);
 }
 
 start();

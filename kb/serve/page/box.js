@@ -1,0 +1,177 @@
+// The box with the question: a text, or a log of which it shows a part. It remembers the question over a reload, and one
+// that was cleared.
+
+import { linkOf } from "./answer.js";
+import { load, store } from "./api.js";
+import { isLog, logOf, partOf, readLog } from "./log.js";
+import { el, visible } from "./parts.js";
+import { currentLanguage, say } from "./words.js";
+
+const MAX_LINK = 1500; // characters of a question in the address
+const MAX_KEPT = 500_000; // characters of a log that a reload still knows
+
+const $ = (id) => document.getElementById(id);
+const box = $("box");
+let held = null; // the log, when there is one
+let cleared = null; // the question before it was cleared
+let reading = 0; // counts questions: a file that was read too late is dropped
+let acts = null;
+
+export function question() {
+  return { text: held ? "" : box.value, log: held, lang: currentLanguage(), project: $("project").value };
+}
+
+export function setQuestion({ text = "", log = null, project = $("project").value }) {
+  reading += 1;
+  held = log;
+  chooseProject(project);
+  box.readOnly = Boolean(log);
+  box.wrap = log ? "off" : "soft";
+  if (log) showPart(partOf(log));
+  else box.value = text;
+  fitBox();
+}
+
+export function hasQuestion() {
+  return Boolean(held || box.value.trim());
+}
+
+// The list of projects may still be on its way, and a link may name a tag.
+function chooseProject(project) {
+  if (![...$("project").options].some((one) => one.value === project)) $("project").append(el("option", { value: project }, project));
+  $("project").value = project;
+}
+
+// The box shows a part of a log; line `number` in it is selected.
+function showPart(part, number = 0) {
+  box.value = part.text;
+  const n = held.skipped + held.starts.length;
+  $("log-what").textContent = [visible(held.name) || say("pasted"), say("lines", { n: n.toLocaleString() }), say("part", part)].join(" · ");
+  if (number) select(part.from, part.to);
+  else box.scrollTop = box.scrollHeight;
+}
+
+function select(from, to) {
+  box.blur(); // focus scrolls to what is selected
+  box.setSelectionRange(from, to);
+  box.focus();
+  const before = box.value.slice(0, from).split("\n").length - 1;
+  if (held) box.scrollTop = Math.max(0, before - 3) * parseFloat(getComputedStyle(box).lineHeight);
+  box.scrollLeft = 0;
+}
+
+export function showLine(number) {
+  if (held) return showPart(partOf(held, number), number);
+  const lines = box.value.split("\n");
+  const from = lines.slice(0, number - 1).join("\n").length + (number > 1 ? 1 : 0);
+  select(from, from + lines[number - 1].length);
+}
+
+function takeLog(log) {
+  setUndo(null);
+  setQuestion({ log });
+  acts.ask();
+}
+
+async function takeFile(file) {
+  if (!file) return;
+  const mine = ++reading;
+  acts.stop();
+  acts.waits();
+  try {
+    const log = await readLog(file);
+    if (mine === reading) takeLog(log);
+  } catch (error) {
+    acts.fails(Object.assign(error, { words: error.message === "binary" ? "binary" : "unreadable" }));
+  }
+}
+
+function paste(event) {
+  const [file] = event.clipboardData.files;
+  const text = event.clipboardData.getData("text/plain");
+  const whole = held ? text : box.value.slice(0, box.selectionStart) + text + box.value.slice(box.selectionEnd);
+  if (!text && file) takeFile(file);
+  else if (isLog(whole)) takeLog(logOf(whole));
+  else if (held) setQuestion({ text }), acts.ask();
+  else return;
+  event.preventDefault();
+}
+
+export function clear() {
+  if (!box.value && !held) return;
+  const before = question();
+  acts.stop();
+  setQuestion({});
+  acts.show(null);
+  setUndo(before);
+  box.focus();
+}
+
+function setUndo(before) {
+  cleared = before;
+  $("undo").hidden = !before;
+}
+
+function undo() {
+  const before = cleared;
+  setUndo(null);
+  setQuestion(before);
+  box.focus();
+  acts.ask();
+}
+
+// The address of what is asked now; a long question has none.
+export function address() {
+  const { text, project } = question();
+  return text.trim() && text.length <= MAX_LINK ? linkOf(text, project) : "#/";
+}
+
+// So that a reload finds the question again.
+export function remember(answer) {
+  const { text, log, project } = question();
+  const kept = log ? (log.text.length <= MAX_KEPT ? { name: log.name, log: log.text, project } : { text: answer?.text ?? "", project }) : { text, project };
+  store("sessionStorage", "kb.question", JSON.stringify(kept));
+}
+
+export function recall() {
+  try {
+    const { text, name, log, project } = JSON.parse(load("sessionStorage", "kb.question"));
+    setQuestion({ text: text ?? "", log: log ? logOf(log, name) : null, project });
+  } catch {
+    return;
+  }
+}
+
+export function fitBox() {
+  $("log").hidden = !held;
+  box.style.height = "auto";
+  box.style.height = `${Math.min(box.scrollHeight + 2, innerHeight * (held ? 0.25 : 0.4))}px`;
+}
+
+// `given`: ask(), typed(), stop(), waits(), show(answer) and fails(error), as in ask.js and kb.js.
+export function listenToBox(given) {
+  acts = given;
+  const changed = (event) => {
+    reading += 1;
+    setUndo(null);
+    if (isLog(box.value)) return takeLog(logOf(box.value));
+    fitBox();
+    if (event.inputType === "insertFromPaste") acts.ask();
+    else acts.typed();
+  };
+  box.addEventListener("input", (event) => event.isComposing || changed(event));
+  box.addEventListener("compositionend", changed);
+  box.addEventListener("paste", paste);
+  $("ask").addEventListener("submit", (event) => event.preventDefault());
+  $("undo").addEventListener("click", undo);
+  $("remove").addEventListener("click", clear);
+  $("choose").addEventListener("click", () => $("file").click());
+  $("file").addEventListener("change", () => (takeFile($("file").files[0]), ($("file").value = "")));
+  const hasFile = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragover", (event) => hasFile(event) && (event.preventDefault(), (document.body.dataset.drop = "")));
+  addEventListener("dragleave", (event) => event.relatedTarget ?? delete document.body.dataset.drop);
+  addEventListener("drop", (event) => {
+    delete document.body.dataset.drop;
+    if (hasFile(event)) event.preventDefault(), takeFile(event.dataTransfer.files[0]);
+  });
+}

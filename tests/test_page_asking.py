@@ -1,0 +1,366 @@
+"""The page while somebody asks, in a browser: it is calm, says three verdicts in three forms, reads logs, forgets nothing."""
+
+# ruff: noqa: E402, F811  # fixtures come from test_page
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright", reason='needs the extra: pip install -e ".[serve,dev]"')
+
+from playwright.sync_api import Page, Route, expect
+from test_page import CURE, KNOWN, OpenPage, address, browser, visit  # noqa: F401
+
+LIKELY = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+UNKNOWN = "how do I fix a flat tyre"
+FILLER = "step 1 loss 0.3\n"
+LOG = FILLER * 1007 + KNOWN + "\n" + "[rank1] tearing down the process group\n" * 63
+"""the error at line 1,008, then what each rank prints when it ends"""
+
+
+def asked(page: Page) -> list[dict[str, Any]]:
+    """The bodies of all searches from now on."""
+    found: list[dict[str, Any]] = []
+    page.on(
+        "request",
+        lambda request: (
+            found.append(json.loads(request.post_data or "{}")) if request.url.endswith("/api/search") else None
+        ),
+    )
+    return found
+
+
+def paste(page: Page, text: str) -> None:
+    page.evaluate("text => navigator.clipboard.writeText(text)", text)
+    page.focus("#box")
+    page.keyboard.press("Control+v")
+
+
+def ask(page: Page, text: str) -> None:
+    page.fill("#box", text)
+    page.keyboard.press("Enter")
+
+
+def test_three_verdicts_differ_in_form_and_words(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    forms = {}
+    for question, form in ((KNOWN, ".answer"), (LIKELY, ".likely"), (UNKNOWN, ".unknown")):
+        ask(page, question)
+        expect(page.locator(form)).to_have_count(1)
+        expect(page.locator(":is(.answer, .likely, .unknown)")).to_have_count(1)
+        style = f"getComputedStyle(document.querySelector('{form}'))"
+        forms[form] = (
+            page.inner_text("#view h2, #view .verdict"),
+            page.inner_text(f"{form} .mark"),
+            page.evaluate(f"{style}.borderStyle + {style}.borderLeftWidth"),
+        )
+    assert len(forms) == len(set(forms.values())) == len({mark for _, mark, _ in forms.values()})
+    assert len({border for _, _, border in forms.values()}) == 3
+
+
+def test_a_likely_issue_is_said_to_be_one_of_these(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    ask(page, LIKELY)
+    expect(page.locator(".likely h2")).to_contain_text("Not certain")
+    expect(page.locator(".likely")).to_contain_text("Compare before you change anything")
+    expect(page.locator(".candidate .gist")).to_be_visible()
+    expect(page.locator("#view")).not_to_contain_text("% sure")
+
+
+def test_the_answer_comes_first_and_one_button_copies_the_cure(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    ask(page, KNOWN)
+    answer = page.locator(".answer")
+    expect(answer.locator(".gist")).to_contain_text("stale")
+    expect(answer.locator(".cure code")).to_have_text(CURE)
+    expect(answer.locator(".copy:visible")).to_have_count(1)
+    expect(answer.locator(".versions span").nth(1)).to_have_text("ms-swift 3.3.0.dev0")
+    expect(answer.get_by_role("heading", name="Symptom")).to_be_hidden()
+    assert page.evaluate("document.querySelector('.cure .copy').getBoundingClientRect().bottom < innerHeight")
+    answer.get_by_text("Symptom, cause and sources").click()
+    expect(answer.get_by_role("heading", name="Symptom")).to_be_visible()
+
+
+def test_nothing_shouts_while_one_types(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    bodies = asked(page)
+    page.evaluate(
+        """() => { window.said = []; window.seen = new Set();
+        new MutationObserver(() => said.push(status.textContent)).observe(document.getElementById('status'), {childList: true});
+        const status = document.getElementById('status');
+        new MutationObserver(() => { for (const form of ['answer', 'likely', 'unknown'])
+          if (document.querySelector('#view .' + form)) seen.add(form); }).observe(view, {childList: true}); }"""
+    )
+    page.locator("#box").press_sequentially("the tyre of my bicycle is flat", delay=40)
+    page.wait_for_timeout(500)
+    expect(page.locator(".so-far")).to_contain_text("Nothing yet")
+    assert page.evaluate("[...seen].length") == 0
+    assert all(body["draft"] for body in bodies)
+    expect(page.locator(".unknown")).to_be_visible()
+    assert [body.get("draft", False) for body in bodies].count(False) == 1
+    assert len(bodies) <= 3
+    assert [one for one in page.evaluate("said") if one] == [page.text_content("#status")]
+
+
+def test_enter_settles_at_once(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    bodies = asked(page)
+    page.locator("#box").press_sequentially(UNKNOWN, delay=5)
+    page.keyboard.press("Enter")
+    expect(page.locator(".unknown")).to_be_visible(timeout=800)
+    page.wait_for_timeout(1300)
+    assert [body.get("draft", False) for body in bodies] == [False]
+
+
+def test_a_stale_answer_never_stands_under_a_new_question(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    ask(page, KNOWN)
+    expect(page.locator(".answer")).to_be_visible()
+    held: list[Route] = []
+    page.route("**/api/search", lambda route: held.append(route))
+    page.locator("#box").press_sequentially(" x", delay=5)
+    expect(page.locator("#view")).to_have_attribute("aria-busy", "true", timeout=200)
+    expect(page.locator("#status")).to_have_text("")
+    page.locator("#view").click(position={"x": 5, "y": 5})
+    page.keyboard.press("c")
+    expect(page.locator("#status")).to_have_text("There is no command to copy here.")
+    expect(page.locator(".searching")).to_be_visible(timeout=1500)
+    expect(page.locator(".answer")).to_have_count(0)
+    page.wait_for_timeout(1000)
+    for route in held:
+        route.continue_()
+    expect(page.locator(".answer")).to_be_visible()
+    expect(page.locator("#view")).to_have_attribute("aria-busy", "false")
+    page.unroute("**/api/search")
+
+    page.route("**/api/search", lambda route: route.fulfill(status=404, body="<html>"))
+    ask(page, UNKNOWN)
+    expect(page.locator("#status")).to_have_text("There is no such issue here.")
+    expect(page.locator(".answer")).to_have_count(0)
+
+
+def test_an_earlier_request_is_given_up(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    page.evaluate(
+        "() => { window.failed = []; const send = fetch;"
+        " window.fetch = (...all) => send(...all).catch((error) => { failed.push(error.name); throw error }) }"
+    )
+    page.route("**/api/search", lambda route: None)
+    with page.expect_request("**/api/search"):
+        ask(page, UNKNOWN)
+    page.unroute("**/api/search")
+    ask(page, KNOWN)
+    expect(page.locator(".answer")).to_be_visible()
+    assert page.evaluate("failed") == ["AbortError"]
+
+
+def test_the_arrow_keys_scroll(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    ask(page, KNOWN)
+    page.get_by_text("Symptom, cause and sources").click()
+    before = page.evaluate("document.activeElement.tagName + scrollY")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("scrollY > 0")
+    assert page.evaluate("document.activeElement.tagName") in before
+
+
+def test_letter_keys_can_be_switched_off(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    ask(page, KNOWN)
+    expect(page.locator(".answer h2")).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    page.locator("#letters").uncheck()
+    page.keyboard.press("Escape")
+    for key in "/?c":
+        page.keyboard.press(key)
+    expect(page.locator("#box")).not_to_be_focused()
+    expect(page.locator("#keys")).to_be_hidden()
+    expect(page.locator("#status")).not_to_contain_text("Copied")
+    page.reload()
+    expect(page.locator(".answer")).to_be_visible()
+    page.locator(".answer h2").focus()
+    page.keyboard.press("/")
+    expect(page.locator("#box")).not_to_be_focused()
+    page.click("#to-keys")
+    page.locator("#letters").check()
+    page.keyboard.press("Escape")
+    page.locator(".answer h2").focus()
+    page.keyboard.press("/")
+    expect(page.locator("#box")).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.locator("#box")).to_have_value(KNOWN + "?")
+
+
+def test_escape_can_be_undone(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    paste(page, LOG)
+    expect(page.locator(".answer")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#box")).to_have_value("")
+    expect(page.locator(".welcome")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".answer .chips")).to_contain_text("line 1,008")
+    expect(page.locator("#undo")).to_be_hidden()
+
+
+def test_the_language_of_the_results_is_the_readers(visit: OpenPage, address: str) -> None:
+    page = visit(address, locale="zh-CN")
+    bodies = asked(page)
+    ask(page, KNOWN)
+    expect(page.locator(".answer h2")).to_have_attribute("lang", "zh-Hans")
+    page.click("#language")
+    expect(page.locator(".answer h2")).to_have_attribute("lang", "en")
+    assert [body["lang"] for body in bodies] == ["zh", "en"]
+
+
+def test_a_pasted_log_is_sent_once(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    sizes: list[tuple[str, int]] = []
+    page.on(
+        "request",
+        lambda request: (
+            sizes.append((request.url.rpartition("/api/")[2], len(request.post_data_buffer or b"")))
+            if "/api/s" in request.url
+            else None
+        ),
+    )
+    paste(page, LOG * 4)
+    expect(page.locator(".answer h2")).to_contain_text("pop from an empty deque")
+    expect(page.locator(".answer .chips")).to_contain_text("line 1,008")
+    expect(page.locator("#log-what")).to_contain_text("4,284 lines")
+    assert [path for path, _ in sizes] == ["scan"]
+    assert sizes[0][1] < len(LOG)  # gzip
+    page.click("#language")
+    expect(page.locator(".answer h2")).to_have_attribute("lang", "zh-Hans")
+    page.select_option("#project", "vLLM")
+    expect(page.locator(".unknown")).to_be_visible()
+    page.select_option("#project", "ms-swift")
+    expect(page.locator(".answer")).to_be_visible()
+    assert all(size < 1000 for path, size in sizes[1:])
+
+
+def test_one_can_jump_to_the_line_that_matched(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    paste(page, LOG)
+    page.get_by_role("button", name="show it").click()
+    chosen = "(() => { const box = document.getElementById('box'); return box.value.slice(box.selectionStart, box.selectionEnd) })()"
+    assert page.evaluate(chosen) == KNOWN
+    assert page.evaluate("(({scrollTop, clientHeight}) => scrollTop > 100 && clientHeight > 50)(box)")
+    page.keyboard.press("Escape")
+    ask(page, f"Traceback\n  File x\n{KNOWN}\nbye")
+    page.locator("#box").blur()
+    expect(page.locator(".answer .chips")).to_contain_text("line 3")
+    page.get_by_role("button", name="show it").click()
+    assert page.evaluate(chosen) == KNOWN
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_is_read(visit: OpenPage, address: str, tmp_path: Path, packed: bool) -> None:
+    page = visit(address)
+    path = tmp_path / ("train.log.gz" if packed else "train.log")
+    path.write_bytes(gzip.compress(LOG.encode()) if packed else LOG.encode())
+    page.set_input_files("#file", path)
+    expect(page.locator(".answer .chips")).to_contain_text("line 1,008")
+    expect(page.locator("#log-what")).to_contain_text(path.name)
+    expect(page.locator("#box")).not_to_be_editable()
+    page.get_by_role("button", name="Remove").click()
+    expect(page.locator("#box")).to_be_editable()
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"\x7fELF\0\0\0", "not a text file"), (b"\x1f\x8bbroken", "cannot be read")])
+def test_a_file_that_is_no_log(visit: OpenPage, address: str, tmp_path: Path, content: bytes, said: str) -> None:
+    page = visit(address)
+    (tmp_path / "x.log").write_bytes(content)
+    page.set_input_files("#file", tmp_path / "x.log")
+    expect(page.locator("#status")).to_contain_text(said)
+
+
+def test_a_file_can_be_dropped(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    data = page.evaluate_handle(
+        "log => { const data = new DataTransfer(); data.items.add(new File([log], 'rank0.log')); return data }", LOG
+    )
+    page.dispatch_event("#box", "dragover", {"dataTransfer": data})
+    page.dispatch_event("#box", "drop", {"dataTransfer": data})
+    expect(page.locator(".answer .chips")).to_contain_text("line 1,008")
+
+
+def test_a_healthy_log_has_no_known_issue(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    paste(page, FILLER * 500)
+    expect(page.locator(".unknown")).to_contain_text("No known issue in these 500 lines.")
+
+
+def test_a_log_of_3_mb_blocks_nobody(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    page.evaluate(
+        "() => { window.long = []; new PerformanceObserver(list => long.push(...list.getEntries().map(one => one.duration)))"
+        ".observe({ type: 'longtask' }) }"
+    )
+    page.evaluate("log => { window.log = log }", "".join(f"step {n} loss {n % 97}\n" for n in range(150_000)) + KNOWN)
+    page.wait_for_timeout(300)
+    page.evaluate("long.length = 0")
+    page.evaluate(
+        """() => { const data = new DataTransfer(); data.setData("text/plain", log);
+        box.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true })); }"""
+    )
+    expect(page.locator(".answer")).to_be_visible()
+    assert page.evaluate("box.value.length") < 100_000
+    blocked = page.evaluate("long")
+    print("long tasks, ms:", blocked)
+    assert sum(one > 100 for one in blocked) <= 1  # a busy machine may lengthen one
+
+
+def test_a_question_has_a_link(visit: OpenPage, address: str) -> None:
+    page = visit(f"{address}#/?q={'pop%20from%20an%20empty%20deque'}")
+    expect(page.locator("#box")).to_have_value("pop from an empty deque")
+    expect(page.locator(".answer")).to_be_visible()
+    ask(page, UNKNOWN)
+    expect(page.locator(".unknown")).to_be_visible()
+    page.get_by_role("button", name="Copy a link").click()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == page.url
+    other = visit(link)
+    expect(other.locator("#box")).to_have_value(UNKNOWN)
+    expect(other.locator(".unknown")).to_be_visible()
+
+
+@pytest.mark.parametrize("question", [KNOWN, "x" * 3000 + "\n" + KNOWN, LOG], ids=["short", "long", "log"])
+def test_the_question_survives_a_reload(visit: OpenPage, address: str, question: str) -> None:
+    page = visit(address)
+    paste(page, question)
+    expect(page.locator(".answer")).to_be_visible()
+    before = page.input_value("#box")
+    page.reload()
+    expect(page.locator(".answer")).to_be_visible()
+    assert page.input_value("#box") == before
+
+
+def test_not_known_is_no_dead_end(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    page.select_option("#project", "vLLM")
+    ask(page, KNOWN)
+    expect(page.locator(".unknown")).to_contain_text("No issue of vLLM")
+    expect(page.locator(".unknown li")).to_have_count(4)
+    expect(page.locator(".unknown")).to_contain_text("kb scan")
+    expect(page.locator(".others summary")).to_have_text(re.compile("probably something else"))
+    page.get_by_role("button", name="remove the filter").click()
+    expect(page.locator(".answer")).to_be_visible()
+    assert page.input_value("#project") == ""
+
+
+def test_enter_does_not_close_what_it_opened(visit: OpenPage, address: str) -> None:
+    page = visit(address)
+    for question in (KNOWN, LIKELY):
+        page.focus("#box")
+        ask(page, question)
+        expect(page.locator(":is(.answer, .likely) h2").first).to_be_focused()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(100)
+        expect(page.locator(".cure")).to_be_visible()
