@@ -47,9 +47,11 @@ _NAMED_USER = re.compile(
     r"(?i)(?P<keep>(?:\b(?:user(?:name)?|login|owner|account|uid)|用户名?|账号)"
     r"(?:[ \t]{0,2}[=:：][ \t]{0,2}[\"'`]?|[ \t]{1,2}[\"'`]))[\w.@-]{1,64}"
 )
-_HOME = re.compile(r"(?i)(?:[A-Z]:)?[\\/]{1,2}(?:users|home)[\\/]{1,2}[^\\/\n:*?\"'<>|]{1,60}(?=[\\/])|~[\w.-]{1,40}(?=/)")
+_HOME = re.compile(
+    r"(?i)(?:[A-Z]:)?[\\/]{1,2}(?:users|home)[\\/]{1,2}[^\\/\n:*?\"'<>|]{1,60}(?=[\\/])|~[\w.-]{1,40}(?=/)"
+)
 _LIBRARY = re.compile(r"[\\/](lib[\w+-]{1,60}\.so(?:\.\d{1,9}){0,4})\Z")
-# Not the digits of a name, such as `float16` or `cu121`, unless they are many: that is no name but a number of somebody's.
+# Not the digits of a name, such as `float16` or `cu121`, unless they are many.
 _NUMBER = re.compile(r"(?<!\w\.)(?<![A-Za-z0-9_<])[0-9]+(?:[.,:][0-9]+)*|[0-9]{5,}")
 _MARK = re.compile(r"<(?:n|path|url|address|host|user)>|\[masked\]")
 
@@ -75,7 +77,9 @@ def gist(query: Query) -> Gist | None:
         return None
     said = sorted(f"{kind} {code}" for kind, code in codes(lines[0]))
     form = "\n".join([mask(mask_line(lines[0], most=1000)).casefold(), *said])
-    return Gist(blake2b(form.encode("utf-8", "replace"), digest_size=8).hexdigest(), tuple(dict.fromkeys(kept)), query.lang)
+    return Gist(
+        blake2b(form.encode("utf-8", "replace"), digest_size=8).hexdigest(), tuple(dict.fromkeys(kept)), query.lang
+    )
 
 
 def mask_line(line: str, *, most: int = MAX_LINE_CHARS) -> str:
