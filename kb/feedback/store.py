@@ -126,22 +126,13 @@ class Feedback:
         """Puts a person's voice, in the place of an earlier one for the same issue and family. `about`: None for the
         issue as such."""
         family, lines, lang = (about.family, about.lines, about.lang) if about else ("", (), "")
-        values = (
-            base[:MAX_NAME_CHARS],
-            issue[:MAX_NAME_CHARS],
-            family,
-            person,
-            helped,
-            time.time(),
-            lang,
-            _dumped(lines),
-        )
+        key = base[:MAX_NAME_CHARS], issue[:MAX_NAME_CHARS], family, person
         with self._writing() as database:
             database.execute(
-                "INSERT INTO vote (base, issue, family, person, helped, at, lang, lines) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET helped = excluded.helped, at = excluded.at, lang = excluded.lang,"
-                " lines = excluded.lines",
-                values,
+                "INSERT INTO vote (base, issue, family, person, helped, at, lang, lines)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET helped = excluded.helped,"
+                " at = excluded.at, lang = excluded.lang, lines = excluded.lines",
+                (*key, helped, time.time(), lang, _dumped(lines)),
             )
             _forget_oldest(database, "person = ?", (person,), MAX_VOTES_OF_ONE)
             _forget_oldest(database, "true", (), MAX_VOTES)
@@ -162,8 +153,10 @@ class Feedback:
         """All votes, the newest first."""
         columns = "id, base, issue, family, person, helped, at, lines"
         return [
-            Vote(*row[:5], bool(row[5]), row[6], _lines(row[7]))
-            for row in self._read(f"SELECT {columns} FROM vote ORDER BY at DESC, id DESC")
+            Vote(id, base, issue, family, person, bool(helped), at, _lines(lines))
+            for id, base, issue, family, person, helped, at, lines in self._read(
+                f"SELECT {columns} FROM vote ORDER BY at DESC, id DESC"
+            )
         ]
 
     def heard(self) -> Heard:
