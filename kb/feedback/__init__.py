@@ -8,6 +8,7 @@ file everything is as if nobody had said anything.
     store     the file: votes and misses
     voices    how far the votes of many persons move a confidence
     gaps      what was asked and not known, put together
+    told      a vote, and a question that was not known, as every door hands them over
     place     which file that is
 
 Nothing is imported here: a search without such a file needs none of it.

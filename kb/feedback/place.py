@@ -11,8 +11,9 @@ from kb.index.user import data_folder
 
 if TYPE_CHECKING:
     from kb.feedback.store import Feedback
+    from kb.feedback.voices import Voiced
 
-__all__ = ["OFF", "feedback_file", "opened", "voices"]
+__all__ = ["OFF", "feedback_file", "opened", "votes"]
 
 OFF = "off"
 """`KB_FEEDBACK=off`: nothing is read and nothing is kept"""
@@ -28,13 +29,15 @@ def feedback_file() -> Path | None:
     return settings().feedback_file or data_folder() / "feedback.sqlite"
 
 
-def voices() -> Feedback | None:
+def votes() -> Voiced | None:
     """The votes that change answers here; None where there are none, or where the user's kb.toml says that they do
     not."""
     path = feedback_file()
-    if path is None or not settings().votes or not path.exists():
+    if path is None or not path.exists() or not settings().votes:
         return None
-    return opened(path)
+    from kb.feedback.voices import Voiced
+
+    return Voiced(opened(path))
 
 
 def opened(path: Path) -> Feedback:
