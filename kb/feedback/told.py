@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from typing import TYPE_CHECKING, Literal
 
 from kb.errors import IndexMissing, QueryError
@@ -15,7 +16,7 @@ from kb.records import SearchResult
 if TYPE_CHECKING:
     from kb.bases import AnyBase
 
-__all__ = ["VERDICTS", "Said", "address_of", "cast", "note"]
+__all__ = ["VERDICTS", "Said", "address_of", "cast", "note", "this_user"]
 
 Said = Literal["helped", "did_not_fit", "none"]
 VERDICTS: tuple[Said, ...] = ("helped", "did_not_fit", "none")
@@ -28,8 +29,9 @@ def cast(
     """Keeps a vote. Returns the issue and what people say of it for this question: voices that it helped, voices that
     it did not fit.
 
-    `issue`: as `slug#n`. `who`: as in `Feedback.person`. `question`: what was asked; its masked lines are kept; None for
-    a vote on the issue as such. Raises IndexMissing for an issue that is not there, QueryError, FeedbackError.
+    `issue`: as `slug#n`. `who`: as in `Feedback.person`. `question`: what was asked, of which the masked lines are
+    kept; None for a vote on the issue as such. Raises IndexMissing for an issue that is not there, QueryError,
+    FeedbackError.
     """
     if said not in VERDICTS:
         raise QueryError(f"a vote is {said!r}, it can be {', '.join(VERDICTS)}")
@@ -60,6 +62,11 @@ def address_of(client: str) -> str:
     if address.version == 6 and address.ipv4_mapped is None:
         address = ipaddress.ip_network((int(address), 64), strict=False).network_address
     return f"address {getattr(address, 'ipv4_mapped', None) or address}"
+
+
+def this_user() -> str:
+    """Who asks at a terminal of this machine, for `Feedback.person`."""
+    return f"user {os.getuid()}" if hasattr(os, "getuid") else f"user {os.environ.get('USERNAME', '')}"
 
 
 def _home(base: AnyBase, issue: str) -> tuple[str, str]:
