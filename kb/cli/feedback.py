@@ -125,7 +125,14 @@ def forget(votes: tuple[int, ...], everything: bool, misses: bool, file: Path | 
         sys.exit(0)
     removed = found.forget(None if everything else votes)
     gone = found.forget_misses() if everything or misses else 0
-    echo(say("{votes} and {misses} forgotten", votes=counted(removed, "vote"), misses=counted(gone, "unanswered question")), err=True)
+    echo(
+        say(
+            "{votes} and {misses} forgotten",
+            votes=counted(removed, "vote"),
+            misses=counted(gone, "unanswered question"),
+        ),
+        err=True,
+    )
 
 
 def _vote(

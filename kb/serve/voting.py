@@ -1,0 +1,137 @@
+"""What people say of the answers (`/api/feedback`), and what they ask that is not known.
+
+Only where the server was given a file for it (`kb serve --feedback`). Who says something is the address that asks: a
+person is not asked for a name, and whoever opens ten sessions has one voice. Behind a proxy that is the address that
+the proxy tells, where the server was told to believe it, else the proxy's own: one voice for all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kb.errors import KbError
+from kb.feedback.gist import Gist, gist
+from kb.feedback.told import Said, address_of, cast
+from kb.records import SearchResult
+from kb.serve import params
+from kb.serve.guards import Refusal
+from kb.serve.routes import Table, dumped, json_response
+
+if TYPE_CHECKING:
+    from kb.bases import AnyBase
+    from kb.feedback.store import Feedback
+
+__all__ = ["Listening", "VoteBody"]
+
+BURST, PER_S = 30, 0.5
+"""votes of one address at once, and a second in the long run"""
+TYPING_S = 10.0
+"""a question that goes on with the one before, within so many seconds, was still being typed"""
+_MAX_CLIENTS = 4096  # that are remembered
+_MAX_WAITING = 256  # questions that wait to be written down; more are not
+_TYPED_CHARS = 2000
+
+
+class VoteBody(params.NoParams):
+    issue: Annotated[str, Field(min_length=3, max_length=300, description="The issue, as slug#n.")]
+    verdict: Annotated[Said, Field(description="What it was to the one who asked; none takes the vote back.")]
+    question: Annotated[
+        str | None,
+        Field(min_length=1, description="What was asked. Its error lines are kept with the vote, masked."),
+    ] = None
+
+
+@dataclass
+class _Asked:
+    text: str
+    noted: Gist | None
+    at: float
+
+
+class Listening:
+    """The handlers of `/api/feedback`, and the ear of the search. Without a file it hears nothing."""
+
+    def __init__(self, base: AnyBase, feedback: Feedback | None) -> None:
+        self._base = base
+        self._feedback = feedback
+        self._thread = ThreadPoolExecutor(1, "kb-feedback")  # one: what is written stays in order
+        self._waiting = 0
+        self._allowed = OrderedDict[str, tuple[float, float]]()
+        self._asked = OrderedDict[str, _Asked]()
+
+    def table(self) -> Table:
+        return Table({"/api/feedback": {"GET": self.state, "POST": self.vote}})
+
+    async def state(self, request: Request) -> Response:
+        params.from_pairs(request.query_params.multi_items(), params.NoParams)
+        return json_response(dumped({"on": self._feedback is not None}))
+
+    async def vote(self, request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().casefold() != "application/json":
+            raise Refusal(415, "the body must be application/json", '{"issue": "slug#1", "verdict": "helped"}')
+        feedback = self._feedback
+        if feedback is None:
+            raise Refusal(404, "this server keeps no feedback", "kb serve --feedback FILE")
+        given = params.from_json(await request.body(), VoteBody)
+        who = _who(request)
+        self._require_patience(who)
+        loop = asyncio.get_running_loop()
+        issue, helped, against = await loop.run_in_executor(
+            self._thread, cast, feedback, self._base, given.issue, given.verdict, who, given.question
+        )
+        said = {"issue": issue, "verdict": given.verdict, "helped": helped, "did_not_fit": against}
+        return json_response(dumped(said))
+
+    def note(self, request: Request, result: SearchResult) -> None:
+        """Counts a question that was not known. What is still being typed counts once, as it is at last."""
+        if self._feedback is None or self._waiting >= _MAX_WAITING:
+            return
+        self._waiting += 1
+        self._thread.submit(self._note, _who(request), result, time.monotonic())
+
+    def _note(self, who: str, result: SearchResult, now: float) -> None:
+        assert self._feedback is not None
+        try:
+            person, text = self._feedback.person(who), result.query.text[:_TYPED_CHARS]
+            before = self._asked.pop(who, None)
+            if before is not None and now - before.at < TYPING_S and _goes_on(before.text, text) and before.noted:
+                self._feedback.unnote_miss(before.noted)
+            asked = gist(result.query) if result.verdict == "unknown" else None
+            if asked is not None:
+                self._feedback.note_miss(asked, person)
+            self._asked[who] = _Asked(text, asked, now)
+            while len(self._asked) > _MAX_CLIENTS:
+                self._asked.popitem(last=False)
+        except KbError as error:
+            logging.getLogger("kb").warning("%s", error)
+        finally:
+            self._waiting -= 1
+
+    def _require_patience(self, who: str) -> None:
+        now = time.monotonic()
+        left, at = self._allowed.pop(who, (float(BURST), now))
+        left = min(left + (now - at) * PER_S, float(BURST))
+        self._allowed[who] = max(left - 1, 0.0), now
+        while len(self._allowed) > _MAX_CLIENTS:
+            self._allowed.popitem(last=False)
+        if left < 1:
+            raise Refusal(429, "too many votes from one address", "wait a little", [("retry-after", "2")])
+
+
+def _who(request: Request) -> str:
+    return address_of(request.client.host if request.client else "")
+
+
+def _goes_on(before: str, text: str) -> bool:
+    """One begins with the other, and they are not the same: that is asked again."""
+    return before != text and (text.startswith(before) or before.startswith(text))
