@@ -116,7 +116,7 @@ def _alike(misses: Sequence[Miss]) -> list[list[Miss]]:
     """The misses in groups; the first of each was asked most often."""
     ordered = sorted((miss for miss in misses if miss.lines), key=lambda miss: (-miss.count, miss.family))
     likeness = _likeness([unmarked(miss.lines[0]) for miss in ordered[:MAX_FAMILIES]])
-    named = [codes(miss.lines[0]) for miss in ordered]
+    named = [codes(unmarked(miss.lines[0])) for miss in ordered]
     groups: list[list[int]] = []
     for one in range(len(ordered)):
         fits = [

@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -65,7 +66,7 @@ class Listening:
         self._base = base
         self._feedback = feedback
         self._thread = ThreadPoolExecutor(1, "kb-feedback")  # one: what is written stays in order
-        self._waiting = 0
+        self._waiting = BoundedSemaphore(_MAX_WAITING)
         self._allowed = OrderedDict[str, tuple[float, float]]()
         self._asked = OrderedDict[str, _Asked]()
 
@@ -94,10 +95,8 @@ class Listening:
 
     def note(self, request: Request, result: SearchResult) -> None:
         """Counts a question that was not known. What is still being typed counts once, as it is at last."""
-        if self._feedback is None or self._waiting >= _MAX_WAITING:
-            return
-        self._waiting += 1
-        self._thread.submit(self._note, _who(request), result, time.monotonic())
+        if self._feedback is not None and self._waiting.acquire(blocking=False):
+            self._thread.submit(self._note, _who(request), result, time.monotonic())
 
     def _note(self, who: str, result: SearchResult, now: float) -> None:
         assert self._feedback is not None
@@ -115,7 +114,7 @@ class Listening:
         except KbError as error:
             logging.getLogger("kb").warning("%s", error)
         finally:
-            self._waiting -= 1
+            self._waiting.release()
 
     def _require_patience(self, who: str) -> None:
         now = time.monotonic()
