@@ -32,7 +32,7 @@ from kb.feedback.told import address_of, cast, note
 from kb.feedback.voices import Voiced, moved, shifted, tally
 from kb.logs.read import read
 from kb.records import Hit, SearchResult, Voices
-from kb.search.verdict import KNOWN_AT, LIKELY_AT, verdict
+from kb.search.verdict import KNOWN_AT, verdict
 from kb.serve import create_app
 
 HOME = "http://localhost:8080"
@@ -523,11 +523,8 @@ def test_a_gap_is_closed_by_an_article(tmp_path: Path, heard: Feedback) -> None:
         for n in range(3):
             note(heard, base.search(UNKNOWN.format(n=n)), f"address {n}")
         assert gaps(heard.misses(), base)[0].is_open
-    ran = CliRunner().invoke(
-        cli,
-        ["gaps", "--draft", "1", "--slug", "flux", "--project", "Flux", "--articles", str(articles)]
-        + ["--index", str(index), "--file", str(heard.path)],
-    )
+    named = ["--slug", "flux", "--project", "Flux", "--articles", str(articles), "--file", str(heard.path)]
+    ran = _run("gaps", "--draft", "1", *named, "--index", str(index))
     assert ran.exit_code == 0, ran.output
     drafted = (articles / "en" / "flux.md").read_text("utf-8")
     assert "RuntimeError: flux capacitor desynchronised after <n> s on <host>\n```" in drafted
@@ -575,7 +572,8 @@ def test_misses_are_kept_only_where_that_is_switched_on(index: Path, tmp_path: P
     assert _run("search", "--index", str(index), QUESTION).exit_code == 0
     shown = json.loads(_run("gaps", "--json", "--index", str(index)).stdout)
     assert [one["count"] for one in shown] == [1]
-    kept.write_bytes(b"damaged" * 1000)
+    for path in kept.parent.glob("feedback.sqlite*"):
+        path.write_bytes(b"damaged" * 1000)
     ran = _run("search", "--index", str(index), question)
     assert ran.exit_code == 1 and "Not known" in ran.stdout and "votes and misses cannot be used" in ran.stderr
 
