@@ -47,10 +47,10 @@ PLANTED = {
         "node-{d}: OSError: checkpoint lease on /data/u{n}/ckpt was stolen by gpu{n}.cluster.local:2940{d} after {m} s",
         "checkpoint lease stolen by another node after {m} seconds, OSError when saving",
     ],
-    "progress file": [
-        "数据加载器第 {n} 个进程在第 {d} 轮结尾把进度文件写坏了，续训从头开始",
-        "第 {d} 轮结尾，数据加载器的进程 {n} 把进度文件写坏了，怎么续训？",
-        "数据加载器把进度文件写坏了，续训从头开始，一共 {m} 个进程",
+    "signature": [
+        "打分服务 10.0.{d}.{n}:80{d}0 返回的签名已过期，采样器拒收第 {n} 批",
+        "采样器拒收第 {n} 批，说打分服务返回的签名已过期，重启 node-{d} 也没用",
+        "打分服务的签名过期 {m} 秒，采样器拒收",
     ],
 }
 ARTICLE = """---
@@ -130,8 +130,7 @@ def main() -> int:
             people(clients, asked[first + AGENT : second], chosen)
             expect("the agent got an answer to each of its questions", len(verdicts) == AGENT)
             gaps = gaps_of(environment, index, file)
-            expect("after the build two are open", [named(gap) for gap in gaps[:2]] != [] and
-                   {named(gap) for gap in gaps[:2]} == {"lease", "progress file"})  # fmt: skip
+            expect("after the build two are open", {*map(named, gaps[:2])} == {"lease", "signature"})
             every = gaps_of(environment, index, file, "--all")
             closed = [gap for gap in every if named(gap) == "vocabulary"]
             expect("and one is known by now", [gap["verdict"] for gap in closed] == ["known"])
@@ -139,7 +138,10 @@ def main() -> int:
             votes(port, clients[0], environment, file, expect)
         size = sum(path.stat().st_size for path in Path(folder).glob("team.sqlite*"))
         kept = b"".join(path.read_bytes() for path in Path(folder).glob("team.sqlite*"))
-        expect("no name of a machine or user is in the file", not re.search(rb"node-\d|cluster\.local|/home/u|127\.0", kept))
+        expect(
+            "no name of a machine or user is in the file",
+            not re.search(rb"node-\d|cluster\.local|/home/u|127\.0", kept),
+        )
         print(f"{QUESTIONS} questions, {size / 1024:.0f} KiB kept")
     return int(bool(wrong))
 
@@ -152,13 +154,13 @@ def questions(environment: dict[str, str], articles: Path, chosen: random.Random
         parsed = json.loads(run(environment, "parse", str(path), "--json"))
         known += [record["errors"][0] if record["errors"] else record["title"] for record in parsed]
     asked: list[str] = []
+    chosen.shuffle(noise)
     for half in range(2):
-        some = []
+        some = noise[40 * half : 40 * half + 40]
         for n in range(7):
             for wordings in PLANTED.values():
                 numbers = {"n": chosen.randrange(64), "m": chosen.randrange(65, 4000), "d": chosen.randrange(10)}
                 some.append(wordings[n % len(wordings)].format(**numbers))
-        some += chosen.sample(noise, 40)
         some += [chosen.choice(known) for _ in range(QUESTIONS // 2 - len(some))]
         chosen.shuffle(some)
         asked += some
@@ -219,7 +221,7 @@ def gaps_of(environment: dict[str, str], index: Path, file: Path, *more: str) ->
 def named(gap: dict[str, Any]) -> str:
     """Which of the planted failures it is; empty for noise."""
     lines = " ".join(line for question in gap["questions"] for line in question["lines"])
-    marks = {"vocabulary": "different vocabulary", "lease": "checkpoint lease", "progress file": "进度文件"}
+    marks = {"vocabulary": "different vocabulary", "lease": "checkpoint lease", "signature": "签名"}
     return next((name for name, mark in marks.items() if mark in lines), "")
 
 
@@ -227,7 +229,8 @@ def show(gaps: list[dict[str, Any]]) -> None:
     for gap in gaps[:5]:
         state = "" if gap["verdict"] == "unknown" else f", now {gap['verdict']}: {gap['issue']}"
         line = gap["questions"][0]["lines"][0]
-        print(f"       {gap['count']:3} times, {gap['askers']} people, {len(gap['questions'])} wordings{state}: {line[:90]}")
+        times, wordings = gap["count"], len(gap["questions"])
+        print(f"       {times:3} times, {gap['askers']} people, {wordings} wordings{state}: {line[:90]}")
 
 
 def wait_for(client: Client, issue: str) -> None:
