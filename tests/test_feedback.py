@@ -578,6 +578,33 @@ def test_misses_are_kept_only_where_that_is_switched_on(index: Path, tmp_path: P
     assert ran.exit_code == 1 and "Not known" in ran.stdout and "votes and misses cannot be used" in ran.stderr
 
 
+def test_a_command_that_fails_unknown_is_a_miss(index: Path, file: Path, tmp_path: Path) -> None:
+    own = tmp_path / "home" / ".config" / "kb-issues" / "kb.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f"[feedback]\nmisses = true\nfile = {json.dumps(str(file))}\n")
+    code = "raise RuntimeError('flux capacitor desynchronised after 12 s')"
+    ran = subprocess.run(
+        [sys.executable, "-m", "kb", "run", "--index", str(index), "--", sys.executable, "-c", code],
+        capture_output=True,
+    )
+    assert ran.returncode == 1
+    assert [miss.lines[0] for miss in Feedback(file).misses()] == [
+        "RuntimeError: flux capacitor desynchronised after <n> s"
+    ]
+
+
+def test_without_a_file_a_search_loads_nothing_of_it(index: Path) -> None:
+    code = (
+        "import sys\nsys.argv = ['kb', 'search', 'pop from an empty deque']\nfrom kb.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n"
+        "    print([name for name in ('sqlite3', 'kb.feedback.store', 'kb.importers.mask') if name in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "KB_INDEX": str(index)}
+    )
+    assert ran.stdout.splitlines()[-1] == "[]", ran.stderr
+
+
 def test_a_folder_cannot_switch_it_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     from kb.config import read_settings
     from kb.index.trust import remember

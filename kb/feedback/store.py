@@ -19,10 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kb.errors import FeedbackError
-from kb.feedback.gist import Gist
+
+if TYPE_CHECKING:
+    from kb.feedback.gist import Gist
 
 __all__ = ["MAX_MISSES", "MAX_VOTES", "Feedback", "Miss", "Vote"]
 

@@ -22,7 +22,6 @@ from dataclasses import replace
 from typing import Protocol
 
 from kb.errors import FeedbackError
-from kb.feedback.gist import gist
 from kb.records import Hit, SearchResult, Voices
 from kb.search.verdict import LIKELY_AT, MOST_LIKELY, verdict
 
@@ -62,6 +61,8 @@ class Voiced:
         heard = self._all()
         if not any((hit.base, hit.issue) in heard for hit in result.hits):
             return _first(result, k)
+        from kb.feedback.gist import gist  # late: its patterns cost a start 20 ms
+
         about = gist(result.query)
         hits = [
             _with(hit, heard.get((hit.base, hit.issue), {}), about.family if about else None, known_at)
