@@ -12,7 +12,9 @@ import logging
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
+from functools import partial
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,14 +27,14 @@ from kb.feedback.gist import Gist, gist
 from kb.feedback.told import Said, address_of, cast
 from kb.records import SearchResult
 from kb.serve import params
-from kb.serve.guards import Refusal
+from kb.serve.guards import App, Receive, Refusal, Scope, Send
 from kb.serve.routes import Table, dumped, json_response
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
     from kb.feedback.store import Feedback
 
-__all__ = ["Listening", "VoteBody"]
+__all__ = ["Listening", "VoteBody", "asked_by"]
 
 BURST, PER_S = 30, 0.5
 """votes of one address at once, and a second in the long run"""
@@ -50,6 +52,21 @@ class VoteBody(params.NoParams):
         str | None,
         Field(min_length=1, description="What was asked. Its error lines are kept with the vote, masked."),
     ] = None
+
+
+_ASKER = ContextVar("kb.asker", default="")
+"""who asks, as in `kb.feedback.store.Feedback.person`"""
+
+
+def asked_by(app: App) -> App:
+    """The application; while it answers, `Listening` knows whose request that is, in other threads, too, where the
+    context is handed on."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        _ASKER.set(address_of((scope.get("client") or ("",))[0]))
+        await app(scope, receive, send)
+
+    return answer
 
 
 @dataclass
@@ -80,23 +97,27 @@ class Listening:
     async def vote(self, request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip().casefold() != "application/json":
             raise Refusal(415, "the body must be application/json", '{"issue": "slug#1", "verdict": "helped"}')
-        feedback = self._feedback
-        if feedback is None:
+        if self._feedback is None:
             raise Refusal(404, "this server keeps no feedback", "kb serve --feedback FILE")
         given = params.from_json(await request.body(), VoteBody)
-        who = _who(request)
-        self._require_patience(who)
-        loop = asyncio.get_running_loop()
-        issue, helped, against = await loop.run_in_executor(
-            self._thread, cast, feedback, self._base, given.issue, given.verdict, who, given.question
+        vote = partial(self.cast, given.issue, given.verdict, given.question)
+        issue, helped, against = await asyncio.get_running_loop().run_in_executor(
+            self._thread, copy_context().run, vote
         )
         said = {"issue": issue, "verdict": given.verdict, "helped": helped, "did_not_fit": against}
         return json_response(dumped(said))
 
-    def note(self, request: Request, result: SearchResult) -> None:
+    def cast(self, issue: str, said: Said, question: str | None) -> tuple[str, float, float]:
+        """A vote of whoever is asking; see `kb.feedback.told.cast`. Raises Refusal for too many."""
+        assert self._feedback is not None
+        who = _ASKER.get()
+        self._require_patience(who)
+        return cast(self._feedback, self._base, issue, said, who, question)
+
+    def note(self, result: SearchResult) -> None:
         """Counts a question that was not known. What is still being typed counts once, as it is at last."""
         if self._feedback is not None and self._waiting.acquire(blocking=False):
-            self._thread.submit(self._note, _who(request), result, time.monotonic())
+            self._thread.submit(self._note, _ASKER.get(), result, time.monotonic())
 
     def _note(self, who: str, result: SearchResult, now: float) -> None:
         assert self._feedback is not None
@@ -125,10 +146,6 @@ class Listening:
             self._allowed.popitem(last=False)
         if left < 1:
             raise Refusal(429, "too many votes from one address", "wait a little", [("retry-after", "2")])
-
-
-def _who(request: Request) -> str:
-    return address_of(request.client.host if request.client else "")
 
 
 def _goes_on(before: str, text: str) -> bool:
