@@ -488,9 +488,17 @@ def test_gaps_put_the_same_together(base: KnowledgeBase, heard: Feedback) -> Non
     assert [gap.is_open for gap in gaps(heard.misses(), base)] == [True, False]
 
 
-def test_what_names_another_code_is_another_gap(heard: Feedback) -> None:
-    for code in (79, 31):
-        heard.note_miss(about(f"NVRM: Xid (PCI:0000:3b:00): {code}, pid=77, error"), "ann")
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("NVRM: Xid (PCI:0000:3b:00): {}, pid=77, error", ("79", "31")),
+        ("ModuleNotFoundError: No module named '{}'", ("xformers", "flash_attn")),
+        ("AttributeError: 'NoneType' object has no attribute '{}'", ("detach", "shape")),
+    ],
+)
+def test_what_names_something_else_is_another_gap(heard: Feedback, line: str, names: tuple[str, str]) -> None:
+    for name in names:
+        heard.note_miss(about(line.format(name)), "ann")
     assert len(gaps(heard.misses(), None)) == 2
 
 
