@@ -677,13 +677,20 @@ def _misses(heard: Feedback, families: int) -> list[tuple[str, int]]:
     return sorted((miss.lines[0], miss.count) for miss in heard.misses())
 
 
-def test_what_is_still_typed_is_asked_once(client: TestClient, heard: Feedback) -> None:
+def test_what_is_still_typed_is_not_asked(client: TestClient, heard: Feedback) -> None:
     whole = "ValueError: the teapot has no handle"
     for end in (11, 16, 22, 30, len(whole)):
-        client.get("/api/search", params={"q": whole[:end]})
-    client.get("/api/search", params={"q": "OSError: another failure of the kettle"})
+        client.post("/api/search", json={"query": whole[:end], "draft": True})
+    client.post("/api/search", json={"query": whole})
     client.get("/api/search", params={"q": QUESTION})
-    assert _misses(heard, 2) == [("OSError: another failure of the kettle", 1), (whole, 1)]
+    assert _misses(heard, 1) == [(whole, 1)]
+
+
+def test_a_log_in_which_nothing_is_found(client: TestClient, heard: Feedback) -> None:
+    log = "step 1 loss 0.4\n" * 30_000 + "[rank7]: " + UNKNOWN.format(n=7) + "\n" + "step 2 loss 0.3\n" * 30
+    assert client.post("/api/scan", content=log, headers={"content-type": "text/plain"}).json()["verdict"] == "unknown"
+    client.post("/api/scan", content="step 1 loss 0.4\n" * 300, headers={"content-type": "text/plain"})
+    assert _misses(heard, 1) == [("RuntimeError: flux capacitor desynchronised after <n> s on <host>", 1)]
 
 
 def test_a_server_with_a_file_that_is_none(index: Path, tmp_path: Path) -> None:

@@ -655,7 +655,7 @@ def test_it_answers_to_the_address_it_listens_on(
     import kb.serve
 
     rules: list[Rules] = []
-    monkeypatch.setattr(kb.serve, "create_app", lambda base, given, feedback: rules.append(given))
+    monkeypatch.setattr(kb.serve, "create_app", lambda base, given: rules.append(given))
     monkeypatch.setattr(kb.serve, "serve", lambda app, host, port, ready: None)
     ended = CliRunner().invoke(cli, ["serve", "--host", host, "--index", str(index)])
     assert ended.exit_code == 0, ended.output

@@ -19,6 +19,7 @@ from kb.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
+    from kb.feedback.store import Feedback
     from kb.serve.asgi import Scope
     from kb.serve.guards import Rules
     from kb.serve.place import Place
@@ -93,6 +94,14 @@ _MAKE_TOKEN = "export KB_TOKEN=$(python3 -c 'import secrets; print(secrets.token
 @click.option(
     "--access-log", is_flag=True, envvar="KB_ACCESS_LOG", show_envvar=True, help="Print a line for each request."
 )
+@click.option(
+    "--feedback",
+    envvar="KB_FEEDBACK",
+    show_envvar=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep votes (this helped, did not fit), and what is asked and not known, in this file: masked, never whole "
+    "questions. Without it nothing is kept.",
+)
 @base_option
 @index_option
 def serve(
@@ -104,6 +113,7 @@ def serve(
     names: tuple[str, ...],
     proxies: str | None,
     access_log: bool,
+    feedback: Path | None,
     bases: tuple[str, ...],
     index: Path | None,
 ) -> None:
@@ -143,8 +153,9 @@ def serve(
     echo(say("kb: opening the base (the first time its index is made, which takes a while) ..."), err=True)
     worker = _fork(workers, place, index, bases) if workers > 1 else None
     with Progress(is_terminal(sys.stderr)) as progress:
-        opened = open_base(index, bases, progress)
+        opened = open_base(index, bases, progress, votes=False)
     with opened as base:
+        heard = _hears(base, feedback)
         base.search("warm up 预热")
 
         def ready(port: int) -> None:
@@ -154,7 +165,7 @@ def serve(
                 worker.say_ready()
 
         try:
-            _answer(base, rules, place, ready, access_log)
+            _answer(base, rules, place, ready, access_log, heard)
         except OSError as error:
             raise _taken(host, port, error) from None
 
@@ -183,7 +194,28 @@ def _welcome(size: int, host: str, port: int, rules: Rules) -> None:
         echo("    令牌以明文传输：请在前面加一层 TLS 代理", err=True)
 
 
-def _answer(base: AnyBase, rules: Rules, place: Place, ready: Callable[[int], None], access_log: bool) -> None:
+def _hears(base: AnyBase, path: Path | None) -> Feedback | None:
+    """The file of `--feedback`, whose votes count from now on. Raises FeedbackError for one that cannot be used."""
+    from kb.feedback import place
+
+    if path is None or str(path) == place.OFF:
+        return None
+    from kb.feedback.voices import Voiced
+
+    feedback = place.opened(path)
+    feedback.person("")  # a file that cannot be used is told now, and not at the first vote
+    base.votes = Voiced(feedback)
+    return feedback
+
+
+def _answer(
+    base: AnyBase,
+    rules: Rules,
+    place: Place,
+    ready: Callable[[int], None],
+    access_log: bool,
+    feedback: Feedback | None,
+) -> None:
     """Until a signal comes: the whole server, or one of its workers."""
     try:
         from kb.serve import create_app
@@ -195,7 +227,9 @@ def _answer(base: AnyBase, rules: Rules, place: Place, ready: Callable[[int], No
     def log(scope: Scope, status: int, seconds: float) -> None:
         echo(line(scope, status, seconds), err=True)
 
-    serve_at(place, create_app(base, rules, log=log if access_log else None), ready=ready, lifespan=True)
+    serve_at(
+        place, create_app(base, rules, feedback=feedback, log=log if access_log else None), ready=ready, lifespan=True
+    )
 
 
 def _networks(proxies: str | None) -> tuple[Network, ...]:

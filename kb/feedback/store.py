@@ -199,13 +199,6 @@ class Feedback:
                 )
                 _remove_misses(database, [family for (family,) in rows])
 
-    def unnote_miss(self, asked: Gist) -> None:
-        """Takes one count back: the question was still being typed."""
-        with self._writing() as database:
-            database.execute("UPDATE miss SET count = count - 1 WHERE family = ?", (asked.family,))
-            rows = database.execute("SELECT family FROM miss WHERE family = ? AND count < 1", (asked.family,))
-            _remove_misses(database, [family for (family,) in rows])
-
     def misses(self) -> list[Miss]:
         """All of them, what was asked most often first."""
         askers: dict[str, set[str]] = {}

@@ -11,9 +11,9 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
 from functools import partial
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Annotated
@@ -22,27 +22,28 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.errors import KbError
+from kb.errors import KbError, QueryError
 from kb.feedback.gist import Gist, gist
 from kb.feedback.told import Said, address_of, cast
+from kb.logs.read import read
 from kb.records import SearchResult
 from kb.serve import params
 from kb.serve.guards import App, Receive, Refusal, Scope, Send
 from kb.serve.routes import Table, dumped, json_response
+from kb.text.decode import decode
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
     from kb.feedback.store import Feedback
 
-__all__ = ["Listening", "VoteBody", "asked_by"]
+__all__ = ["LOG_END", "Listening", "VoteBody", "asked_by"]
 
 BURST, PER_S = 30, 0.5
 """votes of one address at once, and a second in the long run"""
-TYPING_S = 10.0
-"""a question that goes on with the one before, within so many seconds, was still being typed"""
+LOG_END = 64 << 10
+"""bytes of a log's end in which its failure is looked for"""
 _MAX_CLIENTS = 4096  # that are remembered
 _MAX_WAITING = 256  # questions that wait to be written down; more are not
-_TYPED_CHARS = 2000
 
 
 class VoteBody(params.NoParams):
@@ -69,13 +70,6 @@ def asked_by(app: App) -> App:
     return answer
 
 
-@dataclass
-class _Asked:
-    text: str
-    noted: Gist | None
-    at: float
-
-
 class Listening:
     """The handlers of `/api/feedback`, and the ear of the search. Without a file it hears nothing."""
 
@@ -85,7 +79,6 @@ class Listening:
         self._thread = ThreadPoolExecutor(1, "kb-feedback")  # one: what is written stays in order
         self._waiting = BoundedSemaphore(_MAX_WAITING)
         self._allowed = OrderedDict[str, tuple[float, float]]()
-        self._asked = OrderedDict[str, _Asked]()
 
     def table(self) -> Table:
         return Table({"/api/feedback": {"GET": self.state, "POST": self.vote}})
@@ -115,23 +108,26 @@ class Listening:
         return cast(self._feedback, self._base, issue, said, who, question)
 
     def note(self, result: SearchResult) -> None:
-        """Counts a question that was not known. What is still being typed counts once, as it is at last."""
-        if self._feedback is not None and self._waiting.acquire(blocking=False):
-            self._thread.submit(self._note, _ASKER.get(), result, time.monotonic())
+        """Counts a question that was not known."""
+        if result.verdict == "unknown":
+            self._later(lambda: gist(result.query))
 
-    def _note(self, who: str, result: SearchResult, now: float) -> None:
+    def note_log(self, end: bytes) -> None:
+        """The same for a log in which no issue was found, by its end, of `LOG_END` bytes at most."""
+        self._later(lambda: gist(read(decode(end), printed=True)))
+
+    def _later(self, asked: Callable[[], Gist | None]) -> None:
+        """Whoever asks does not wait for what is written down."""
+        if self._feedback is not None and self._waiting.acquire(blocking=False):
+            self._thread.submit(self._note, _ASKER.get(), asked)
+
+    def _note(self, who: str, asked: Callable[[], Gist | None]) -> None:
         assert self._feedback is not None
         try:
-            person, text = self._feedback.person(who), result.query.text[:_TYPED_CHARS]
-            before = self._asked.pop(who, None)
-            if before is not None and now - before.at < TYPING_S and _goes_on(before.text, text) and before.noted:
-                self._feedback.unnote_miss(before.noted)
-            asked = gist(result.query) if result.verdict == "unknown" else None
-            if asked is not None:
-                self._feedback.note_miss(asked, person)
-            self._asked[who] = _Asked(text, asked, now)
-            while len(self._asked) > _MAX_CLIENTS:
-                self._asked.popitem(last=False)
+            if (found := asked()) is not None:
+                self._feedback.note_miss(found, self._feedback.person(who))
+        except QueryError:  # a log without words
+            return
         except KbError as error:
             logging.getLogger("kb").warning("%s", error)
         finally:
@@ -146,8 +142,3 @@ class Listening:
             self._allowed.popitem(last=False)
         if left < 1:
             raise Refusal(429, "too many votes from one address", "wait a little", [("retry-after", "2")])
-
-
-def _goes_on(before: str, text: str) -> bool:
-    """One begins with the other, and they are not the same: that is asked again."""
-    return before != text and (text.startswith(before) or before.startswith(text))
