@@ -101,7 +101,18 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir()
     here = tmp_path / "here"
     here.mkdir()
-    for name in ("KB_INDEX", "KB_BASES", "KB_LANG", "LC_ALL", "LC_MESSAGES", "LANG", "COLUMNS", "XDG_CONFIG_HOME"):
+    for name in (
+        "KB_INDEX",
+        "KB_BASES",
+        "KB_LANG",
+        "LC_ALL",
+        "LC_MESSAGES",
+        "LANG",
+        "COLUMNS",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "KB_FEEDBACK",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("KB_PAGER", "")
     kb_settings.cache_clear()

@@ -48,6 +48,7 @@ LAYERS = [
         "review",
         "importers",
         "evaluate",
+        "feedback",
     },
     {"run", "hooks", "serve", "cli", "__main__"},
 ]
@@ -81,6 +82,7 @@ ONLY_IN = {
     "starlette": {"serve"},
     "uvicorn": {"serve"},
     "http": {"remote"},
+    "sqlite3": {"feedback"},
 }
 
 HEAVY = ["numpy", "faiss", "jieba", "torch", "tokenizers", "safetensors", "rich", "markdown_it", "yaml", "matplotlib"]

@@ -29,6 +29,7 @@ from kb.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
+    from kb.feedback.store import Feedback
     from kb.serve.asgi import Scope
     from kb.serve.guards import Rules
     from kb.serve.place import Place
@@ -105,6 +106,14 @@ _MAKE_TOKEN = "export KB_TOKEN=$(python3 -c 'import secrets; print(secrets.token
 )
 @root_option
 @click.option("--only-agents", is_flag=True, hidden=True, help="What kb mcp --http serves.")
+@click.option(
+    "--feedback",
+    envvar="KB_FEEDBACK",
+    show_envvar=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep votes (this helped, did not fit), and what is asked and not known, in this file: masked, never whole "
+    "questions. Without it nothing is kept.",
+)
 @base_option
 @index_option
 def serve(
@@ -118,6 +127,7 @@ def serve(
     access_log: bool,
     roots: tuple[Path, ...],
     only_agents: bool,
+    feedback: Path | None,
     bases: tuple[str, ...],
     index: Path | None,
 ) -> None:
@@ -158,8 +168,9 @@ def serve(
         echo(say("kb: opening the base (the first time its index is made, which takes a while) ..."), err=True)
         worker = _fork(workers, place, index, bases) if workers > 1 else None
         with Progress(is_terminal(sys.stderr)) as progress:
-            opened = open_base(index, bases, progress)
+            opened = open_base(index, bases, progress, votes=False)
         with opened as base:
+            heard = _hears(base, feedback)
             base.search("warm up 预热")
 
             def ready(port: int) -> None:
@@ -169,7 +180,7 @@ def serve(
                     worker.say_ready()
 
             try:
-                _answer(base, rules, place, ready, access_log, roots, only_agents=only_agents)
+                _answer(base, rules, place, ready, access_log, roots, heard, only_agents=only_agents)
             except OSError as error:
                 raise _taken(host, port, error) from None
 
@@ -198,6 +209,20 @@ def _welcome(size: int, host: str, port: int, rules: Rules, path: str) -> None:
         echo("    令牌以明文传输：请在前面加一层 TLS 代理", err=True)
 
 
+def _hears(base: AnyBase, path: Path | None) -> Feedback | None:
+    """The file of `--feedback`, whose votes count from now on. Raises FeedbackError for one that cannot be used."""
+    from kb.feedback import place
+
+    if path is None or str(path) == place.OFF:
+        return None
+    from kb.feedback.voices import Voiced
+
+    feedback = place.opened(path)
+    feedback.person("")  # a file that cannot be used is told now, and not at the first vote
+    base.votes = Voiced(feedback)
+    return feedback
+
+
 def _answer(
     base: AnyBase,
     rules: Rules,
@@ -205,6 +230,7 @@ def _answer(
     ready: Callable[[int], None],
     access_log: bool,
     roots: Sequence[Path],
+    feedback: Feedback | None,
     *,
     only_agents: bool,
 ) -> None:
@@ -222,7 +248,7 @@ def _answer(
     def log(scope: Scope, status: int, seconds: float) -> None:
         echo(line(scope, status, seconds), err=True)
 
-    app = create_app(base, rules, log=log if access_log else None, roots=roots)
+    app = create_app(base, rules, feedback=feedback, log=log if access_log else None, roots=roots)
     serve_at(place, app, ready=ready, lifespan=True)
 
 

@@ -15,6 +15,7 @@ session    who has shown the token; the cookie            attempts  slows down w
 login      /api/session                                   proxy     what a proxy says of the client
 asgi       types, and how a request is refused            access    the access log
 place      the socket                                     workers   several processes on it
+voting     /api/feedback, and what is asked and not known
 mcp        tools, resources and prompt for agents         skill     SKILL.md, which teaches an agent to ask
 
 The names below are imported at first use: `kb.serve.mcp` needs neither starlette nor prometheus_client for itself, and

@@ -19,6 +19,7 @@ _FILES = {
     "/browse.js": ("browse.js", "text/javascript"),
     "/card.js": ("card.js", "text/javascript"),
     "/issue.js": ("issue.js", "text/javascript"),
+    "/feedback.js": ("feedback.js", "text/javascript"),
     "/keys.js": ("keys.js", "text/javascript"),
     "/log.js": ("log.js", "text/javascript"),
     "/parts.js": ("parts.js", "text/javascript"),
