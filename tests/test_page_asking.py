@@ -273,7 +273,9 @@ def test_a_file_is_read(visit: OpenPage, address: str, tmp_path: Path, packed: b
     expect(page.locator("#box")).to_be_editable()
 
 
-@pytest.mark.parametrize(("content", "said"), [(b"\x7fELF\0\0\0", "not a text file"), (b"\x1f\x8bbroken", "cannot be read")])
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"\x7fELF\0\0\0", "not a text file"), (b"\x1f\x8bbroken", "cannot be read")]
+)
 def test_a_file_that_is_no_log(visit: OpenPage, address: str, tmp_path: Path, content: bytes, said: str) -> None:
     page = visit(address)
     (tmp_path / "x.log").write_bytes(content)

@@ -236,11 +236,9 @@ def _answer(
 ) -> None:
     """Until a signal comes: the whole server, or one of its workers."""
     try:
-        if only_agents:
-            from kb.serve.mcp import create_mcp_app as create_app
-        else:
-            from kb.serve import create_app
+        from kb.serve import create_app
         from kb.serve.listen import serve_at
+        from kb.serve.mcp import create_mcp_app
     except ModuleNotFoundError:
         raise ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"') from None
     from kb.serve.access import line
@@ -248,7 +246,11 @@ def _answer(
     def log(scope: Scope, status: int, seconds: float) -> None:
         echo(line(scope, status, seconds), err=True)
 
-    app = create_app(base, rules, feedback=feedback, log=log if access_log else None, roots=roots)
+    told = log if access_log else None
+    if only_agents:
+        app = create_mcp_app(base, rules, log=told, roots=roots)
+    else:
+        app = create_app(base, rules, feedback=feedback, log=told, roots=roots)
     serve_at(place, app, ready=ready, lifespan=True)
 
 
