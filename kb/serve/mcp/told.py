@@ -112,7 +112,9 @@ def scan_text(
     counts = [words[name].format(n=verdicts.count(name)) for name in ("known", "likely") if name in verdicts]
     first = words["found" if verdicts else "none"]
     log = visible_line(log) or words["text"]
-    lines = [first.format(found=words["and"].join(counts), lines=report.lines, log=log)]
+    lines = [
+        first.format(found=words["and"].join(counts), lines=report.lines, s="" if report.lines == 1 else "s", log=log)
+    ]
     lines += [words[note] for note in notes]
     if quoted := [_span(line, _NAMED) for line in errors]:
         lines.append(f"{words['errors']} {'; '.join(quoted)}")
