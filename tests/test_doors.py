@@ -39,6 +39,11 @@ def by_python(index: Path, question: str) -> Answer:
 
 
 def by_mcp(index: Path, question: str) -> Answer:
+    facts = facts_of_agent(index, "search_issues", {"query": question})
+    return facts["verdict"] == "known", facts["issues"][0]["issue"]
+
+
+def facts_of_agent(index: Path, tool: str, arguments: dict[str, Any], *roots: Path) -> dict[str, Any]:
     pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
     from mcp import Client
 
@@ -46,11 +51,12 @@ def by_mcp(index: Path, question: str) -> Answer:
     from kb.serve.mcp.server import FACTS
 
     async def ask() -> Any:
-        async with Client(stdio_server(lambda: KnowledgeBase.open(index))) as client:
-            return ((await client.call_tool("search_issues", {"query": question})).meta or {})[FACTS]
+        async with Client(stdio_server(lambda: KnowledgeBase.open(index), roots)) as client:
+            return ((await client.call_tool(tool, arguments)).meta or {})[FACTS]
 
-    facts = asyncio.run(ask())
-    return facts["verdict"] == "known", facts["issues"][0]["issue"]
+    found = asyncio.run(ask())
+    assert isinstance(found, dict)
+    return found
 
 
 def by_http(index: Path, question: str) -> Answer:
@@ -174,6 +180,16 @@ def log_over_http(path: str, **how: Any) -> Callable[[Path, str, Path], Verdict]
     return ask
 
 
+def log_by_agent(tool: str, argument: str) -> Callable[[Path, str, Path], Verdict]:
+    def ask(index: Path, log: str, tmp_path: Path) -> Verdict:
+        (tmp_path / "train.log").write_bytes(log.encode())
+        given = {argument: "train.log" if argument == "path" else log}
+        facts = facts_of_agent(index, tool, given, tmp_path)
+        return said({"results": facts.get("issues"), **facts})
+
+    return ask
+
+
 def packed(log: str) -> bytes:
     return gzip.compress(log.encode())
 
@@ -188,6 +204,9 @@ LOG_DOORS: dict[str, Callable[[Path, str, Path], Verdict]] = {
     "search, packed": log_over_http("/api/search", kind=FORM, body=packed, headers={"content-encoding": "gzip"}),
     "scan, JSON": log_over_http("/api/scan", kind=JSON, body=lambda log: json.dumps({"text": log}).encode()),
     "scan, form": log_over_http("/api/scan", kind=FORM),
+    "an agent's search": log_by_agent("search_issues", "query"),
+    "an agent's log": log_by_agent("explain_log", "path"),
+    "an agent's text": log_by_agent("explain_log", "text"),
     "scan, packed": log_over_http("/api/scan?brief=true", body=packed, headers={"content-encoding": "gzip"}),
 }
 

@@ -653,7 +653,7 @@ def test_it_answers_to_the_address_it_listens_on(
     import kb.serve.listen
 
     rules: list[Rules] = []
-    monkeypatch.setattr(kb.serve, "create_app", lambda base, given, log: rules.append(given))
+    monkeypatch.setattr(kb.serve, "create_app", lambda base, given, **more: rules.append(given))
     monkeypatch.setattr(kb.serve.listen, "serve_at", lambda place, app, ready, lifespan: None)
     ended = CliRunner().invoke(cli, ["serve", "--host", host, "--port", "0", "--index", str(index)])
     assert ended.exit_code == 0, ended.output
