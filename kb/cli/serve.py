@@ -236,9 +236,12 @@ def _answer(
 ) -> None:
     """Until a signal comes: the whole server, or one of its workers."""
     try:
-        from kb.serve import create_app
         from kb.serve.listen import serve_at
-        from kb.serve.mcp import create_mcp_app
+
+        if only_agents:  # it needs less: the extra `mcp` alone
+            from kb.serve.mcp import create_mcp_app
+        else:
+            from kb.serve import create_app
     except ModuleNotFoundError:
         raise ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"') from None
     from kb.serve.access import line
