@@ -341,6 +341,9 @@ def test_behind_our_nginx_block_on_any_port(index: Path, tmp_path: Path) -> None
         assert status == 413
         assert "MiB" in json.loads(refused)["error"]  # kb's own words, not a page of nginx
 
+        status, refused, _ = browser.ask("POST", "/api/search", {"query": "x" * BIG}, Cookie="")
+        assert (status, json.loads(refused)["error"]) == (401, "a token is needed")
+
         wrong_port = f"https://kb.example.com:{port + 1}"
         for foreign in ("https://evil.example", f"http://{browser.home}", "https://kb.example.com", wrong_port):
             assert browser.ask("POST", "/api/search", {"query": "deque"}, Origin=foreign)[0] == 403, foreign
