@@ -299,7 +299,9 @@ def test_a_token_is_asked_for(visit: OpenPage, index: Path) -> None:
         other_tab.goto(f"{address}#/browse")
         expect(other_tab.locator("#view h1")).to_be_visible()
         expect(other_tab.locator("#login")).to_be_hidden()
-        assert "s3cret" not in page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+        assert "s3cret" not in page.evaluate(
+            "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
+        )
         page = visit(f"{address}#token=s3cret")
         expect(page.locator(".welcome")).to_contain_text("issues")
         assert "s3cret" not in page.url
