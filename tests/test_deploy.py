@@ -54,7 +54,7 @@ def children(server: subprocess.Popen[str]) -> list[int]:
     return [int(pid) for pid in told.split()]
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 60) -> Any:
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end
