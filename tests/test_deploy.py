@@ -54,7 +54,7 @@ def children(server: subprocess.Popen[str]) -> list[int]:
     return [int(pid) for pid in told.split()]
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 60) -> Any:
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end
@@ -340,6 +340,9 @@ def test_behind_our_nginx_block_on_any_port(index: Path, tmp_path: Path) -> None
         status, refused, _ = browser.ask("POST", "/api/search", {"query": "x" * (5 << 20)})
         assert status == 413
         assert "MiB" in json.loads(refused)["error"]  # kb's own words, not a page of nginx
+
+        status, refused, _ = browser.ask("POST", "/api/search", {"query": "x" * BIG}, Cookie="")
+        assert (status, json.loads(refused)["error"]) == (401, "a token is needed")
 
         wrong_port = f"https://kb.example.com:{port + 1}"
         for foreign in ("https://evil.example", f"http://{browser.home}", "https://kb.example.com", wrong_port):

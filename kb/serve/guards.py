@@ -38,7 +38,6 @@ MAX_BUSY = 64  # requests answered at a time; others get 503 at once, because an
 MAX_INCOMING = 128  # bodies being received; one more, and the oldest is dropped
 MAX_TOKEN_BYTES = 4 << 10  # a body from somebody who has not shown the token yet
 BODY_S = 10.0  # seconds for a whole body
-_DRAINED = 4  # times the allowed length: what is read of a body that is too long
 
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?)(?::[0-9]{1,5})?")
 _ADDRESS = re.compile(r"\[[0-9a-f:.]+\]|(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
@@ -200,7 +199,7 @@ class RequestGuard:
         login = scope["path"] == PATH
         most, incoming = (MAX_TOKEN_BYTES, self._logins) if login else (self._max_body, self._incoming)
         announced = only(scope["headers"], b"content-length") or "0"
-        if len(announced) > 12 or (announced.isdecimal() and int(announced) > _DRAINED * most):
+        if len(announced) > 12 or (announced.isdecimal() and int(announced) > most):
             raise _too_long(most)
         if len(incoming) >= MAX_INCOMING:
             oldest = next(iter(incoming))
@@ -221,31 +220,25 @@ class RequestGuard:
 
 
 async def _read(receive: Receive, most: int) -> bytes:
-    """A body that is a little too long is read to its end and thrown away: a client, and more so a proxy, that is still
-    sending when the connection is closed does not read why."""
     pieces: list[bytes] = []
     size, more = 0, True
-    while more and size <= _DRAINED * most:
+    while more:
         message = await receive()
         if message["type"] != "http.request":
             raise Refusal(400, "the body broke off")  # the client has gone and gets no answer
-        piece = message.get("body", b"")
-        size += len(piece)
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
         more = message.get("more_body", False)
-        if size <= most:
-            pieces.append(piece)
-        else:
-            pieces.clear()
-    if size > most:
-        raise _too_long(most)
+        if size > most:
+            raise _too_long(most)
     return b"".join(pieces)
 
 
 def _too_long(most: int) -> Refusal:
+    """The connection stays: what still comes is thrown away for a while (`listen`). A client, and more so a proxy, to
+    which it is closed while it is sending does not read why."""
     size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
-    return Refusal(
-        413, f"the body is longer than {size}", "send it packed with gzip, or its end", [("connection", "close")]
-    )
+    return Refusal(413, f"the body is longer than {size}", "send it packed with gzip, or its end")
 
 
 def _require_short(scope: Scope) -> None:

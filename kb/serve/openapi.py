@@ -39,14 +39,14 @@ _ERRORS = {
     413: "The body is too long.",
     415: "The body is of a kind that is not read here.",
     421: "The server does not answer to that host name.",
-    429: "Too many votes from one address.",
+    429: "Too many wrong tokens, or votes, came from this address.",
     431: "Address and headers are too long.",
     500: "A mistake in kb.",
     503: "Too busy, stopping, or the base cannot be searched.",
 }
 _POSTED = (400, 408, 413, 415)
 _KEPT = {"304": {"description": "The client has it already: its ETag is the one in If-None-Match."}}
-_ANYWHERE = (401, 403, 421, 431, 500, 503)
+_ANYWHERE = (401, 403, 421, 429, 431, 500, 503)
 _SEARCH = "Find the known issue for an error line, a log or a description"
 _LIST, _PROJECTS = "All issues, or those of a project", "The projects of the base"
 _SCAN = "List the issues that occur in a log, each with its lines"
