@@ -249,10 +249,12 @@ def serving(environment: dict[str, str], index: Path, file: Path) -> Iterator[in
     server = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
     try:
-        line = server.stderr.readline()
-        found = re.search(r":(\d+)/", line)
-        if found is None:
-            raise RuntimeError(line + server.stderr.read())
+        said = ""
+        while (found := re.search(r"issues at http://[^/]*:(\d+)/", said)) is None:
+            line = server.stderr.readline()
+            if not line:
+                raise RuntimeError(said)
+            said += line
         yield int(found[1])
     finally:
         server.terminate()
