@@ -7,6 +7,7 @@ const DRAFT_MS = 300; // a pause while typing, after which the nearest titles ar
 const SHORT_MS = 650; // the same for a text so short that it can hardly mean anything yet
 const SHORT = 10; // characters
 const SETTLE_MS = 1000; // a pause after which the question counts as asked
+const DESCRIBED_LINES = 300; // so short a text may be a description with a traceback in it, which only a search reads
 const K = 6;
 const MOST_FINDINGS = 8;
 
@@ -85,6 +86,10 @@ async function scanned({ log, lang, project }, signal) {
   let { findings } = log.report;
   if (project && findings.length) findings = await narrowed(findings, project, signal);
   const common = { isLog: true, lines: log.skipped + log.starts.length, skipped: log.report.skipped, took_ms: log.report.took_ms, project, draft: false };
+  if (!findings.length && log.starts.length < DESCRIBED_LINES) {
+    const answer = await searched({ text: log.text, lang, project }, false, signal);
+    return { ...answer, ...common, took_ms: answer.took_ms, text: "" };
+  }
   if (!findings.length) {
     const nearest = await api("api/search", { signal, question: { query: tellingText(log), k: K, render: "tree", lang, draft: true, ...(project && { project }) } });
     return { ...common, verdict: "unknown", likely: [], results: nearest.results, text: "" };
