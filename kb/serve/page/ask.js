@@ -16,6 +16,7 @@ const MOST_FINDINGS = 8;
 export function asking({ question, show, waits, fails }) {
   let timers = [];
   let request = null;
+  let shown = ""; // to which question the answer in view belongs
 
   function stop() {
     timers.forEach(clearTimeout);
@@ -29,6 +30,7 @@ export function asking({ question, show, waits, fails }) {
     stop();
     const { text, log } = question();
     if (log) return ask();
+    shown = "";
     if (isNothing(text)) return show(null);
     waits();
     timers = [
@@ -43,15 +45,18 @@ export function asking({ question, show, waits, fails }) {
     if (!draft) stop();
     const asked = question();
     if (!asked.log && isNothing(asked.text)) return show(null), false;
-    waits();
+    const name = asked.log ? "" : JSON.stringify(asked);
+    if (!name || name !== shown) waits();
     const { signal } = (request = new AbortController());
     try {
       const answer = await (asked.log ? scanned(asked, signal) : searched(asked, draft, signal));
       if (signal.aborted) return false;
+      shown = name;
       show(answer);
       return true;
     } catch (error) {
       if (signal.aborted || error.name === "AbortError") return false;
+      shown = "";
       fails(error);
       return false;
     }

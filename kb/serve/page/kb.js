@@ -4,7 +4,7 @@
 import { answerParts, verdictWords } from "./answer.js";
 import { api, load, signIn, store } from "./api.js";
 import { asking } from "./ask.js";
-import { address, clear, fitBox, hasQuestion, listenToBox, question, recall, remember, setQuestion, showLine } from "./box.js";
+import { address, clear, fitBox, hasQuestion, listenToBox, nameLog, question, recall, remember, setQuestion, showLine } from "./box.js";
 import { content } from "./card.js";
 import { lettersAreOn, listen, switchLetters } from "./keys.js";
 import { body, el, links, tag, visible } from "./parts.js";
@@ -231,6 +231,7 @@ function showLanguage(language) {
   for (const one of document.querySelectorAll("[data-text]")) one.textContent = say(one.dataset.text);
   for (const one of document.querySelectorAll("[data-label]")) one.setAttribute("aria-label", say(one.dataset.label));
   box.placeholder = say("example");
+  nameLog();
   $("language").textContent = currentLanguage() === "zh" ? "English" : "中文";
   $("language").lang = currentLanguage() === "zh" ? "en" : "zh";
 }
