@@ -127,8 +127,9 @@ def test_a_stale_answer_never_stands_under_a_new_question(visit: OpenPage, addre
     expect(page.locator("#view")).to_have_attribute("aria-busy", "true", timeout=200)
     expect(page.locator("#status")).to_have_text("")
     page.locator("#view").click(position={"x": 5, "y": 5})
+    page.evaluate("navigator.clipboard.writeText('nothing')")
     page.keyboard.press("c")
-    expect(page.locator("#status")).to_have_text("There is no command to copy here.")
+    assert page.evaluate("navigator.clipboard.readText()") == "nothing"
     expect(page.locator(".searching")).to_be_visible(timeout=1500)
     expect(page.locator(".answer")).to_have_count(0)
     page.wait_for_timeout(1000)
@@ -150,10 +151,9 @@ def test_an_earlier_request_is_given_up(visit: OpenPage, address: str) -> None:
         "() => { window.failed = []; const send = fetch;"
         " window.fetch = (...all) => send(...all).catch((error) => { failed.push(error.name); throw error }) }"
     )
-    page.route("**/api/search", lambda route: None)
+    page.route("**/api/search", lambda route: route.continue_() if "deque" in str(route.request.post_data) else None)
     with page.expect_request("**/api/search"):
         ask(page, UNKNOWN)
-    page.unroute("**/api/search")
     ask(page, KNOWN)
     expect(page.locator(".answer")).to_be_visible()
     assert page.evaluate("failed") == ["AbortError"]
@@ -238,6 +238,7 @@ def test_a_pasted_log_is_sent_once(visit: OpenPage, address: str) -> None:
     assert sizes[0][1] < len(LOG)  # gzip
     page.click("#language")
     expect(page.locator(".answer h2")).to_have_attribute("lang", "zh-Hans")
+    expect(page.locator("#log-what")).to_contain_text("共 4,284 行")
     page.select_option("#project", "vLLM")
     expect(page.locator(".unknown")).to_be_visible()
     page.select_option("#project", "ms-swift")
@@ -307,6 +308,8 @@ def test_a_log_of_3_mb_blocks_nobody(visit: OpenPage, address: str) -> None:
     )
     page.evaluate("log => { window.log = log }", "".join(f"step {n} loss {n % 97}\n" for n in range(150_000)) + KNOWN)
     page.wait_for_timeout(300)
+    once = page.evaluate("(() => { const before = performance.now(); log.split('\\n').sort(); return performance.now() - before })()")
+    page.wait_for_timeout(300)
     page.evaluate("long.length = 0")
     page.evaluate(
         """() => { const data = new DataTransfer(); data.setData("text/plain", log);
@@ -315,8 +318,8 @@ def test_a_log_of_3_mb_blocks_nobody(visit: OpenPage, address: str) -> None:
     expect(page.locator(".answer")).to_be_visible()
     assert page.evaluate("box.value.length") < 100_000
     blocked = page.evaluate("long")
-    print("long tasks, ms:", blocked)
-    assert sum(one > 100 for one in blocked) <= 1  # a busy machine may lengthen one
+    print("long tasks, ms:", blocked, "to sort the lines once:", once)
+    assert max(blocked, default=0) < max(100, 2 * once)  # on a busy machine both take longer
 
 
 def test_a_question_has_a_link(visit: OpenPage, address: str) -> None:

@@ -7,6 +7,7 @@ const DRAFT_MS = 300; // a pause while typing, after which the nearest titles ar
 const SHORT_MS = 650; // the same for a text so short that it can hardly mean anything yet
 const SHORT = 10; // characters
 const SETTLE_MS = 1000; // a pause after which the question counts as asked
+const DESCRIBED_LINES = 300; // so short a text may be a description with a traceback in it, which only a search reads
 const K = 6;
 const MOST_FINDINGS = 8;
 
@@ -15,6 +16,7 @@ const MOST_FINDINGS = 8;
 export function asking({ question, show, waits, fails }) {
   let timers = [];
   let request = null;
+  let shown = ""; // to which question the answer in view belongs
 
   function stop() {
     timers.forEach(clearTimeout);
@@ -28,6 +30,7 @@ export function asking({ question, show, waits, fails }) {
     stop();
     const { text, log } = question();
     if (log) return ask();
+    shown = "";
     if (isNothing(text)) return show(null);
     waits();
     timers = [
@@ -42,15 +45,18 @@ export function asking({ question, show, waits, fails }) {
     if (!draft) stop();
     const asked = question();
     if (!asked.log && isNothing(asked.text)) return show(null), false;
-    waits();
+    const name = asked.log ? "" : JSON.stringify(asked);
+    if (!name || name !== shown) waits();
     const { signal } = (request = new AbortController());
     try {
       const answer = await (asked.log ? scanned(asked, signal) : searched(asked, draft, signal));
       if (signal.aborted) return false;
+      shown = name;
       show(answer);
       return true;
     } catch (error) {
       if (signal.aborted || error.name === "AbortError") return false;
+      shown = "";
       fails(error);
       return false;
     }
@@ -85,6 +91,10 @@ async function scanned({ log, lang, project }, signal) {
   let { findings } = log.report;
   if (project && findings.length) findings = await narrowed(findings, project, signal);
   const common = { isLog: true, lines: log.skipped + log.starts.length, skipped: log.report.skipped, took_ms: log.report.took_ms, project, draft: false };
+  if (!findings.length && log.starts.length < DESCRIBED_LINES) {
+    const answer = await searched({ text: log.text, lang, project }, false, signal);
+    return { ...answer, ...common, took_ms: answer.took_ms, text: "" };
+  }
   if (!findings.length) {
     const nearest = await api("api/search", { signal, question: { query: tellingText(log), k: K, render: "tree", lang, draft: true, ...(project && { project }) } });
     return { ...common, verdict: "unknown", likely: [], results: nearest.results, text: "" };

@@ -13,6 +13,7 @@ const MAX_KEPT = 500_000; // characters of a log that a reload still knows
 const $ = (id) => document.getElementById(id);
 const box = $("box");
 let held = null; // the log, when there is one
+let shown = null; // the part of it in the box
 let cleared = null; // the question before it was cleared
 let reading = 0; // counts questions: a file that was read too late is dropped
 let acts = null;
@@ -45,10 +46,17 @@ function chooseProject(project) {
 // The box shows a part of a log; line `number` in it is selected.
 function showPart(part, number = 0) {
   box.value = part.text;
-  const n = held.skipped + held.starts.length;
-  $("log-what").textContent = [visible(held.name) || say("pasted"), say("lines", { n: n.toLocaleString() }), say("part", part)].join(" · ");
+  shown = part;
+  nameLog();
   if (number) select(part.from, part.to);
   else box.scrollTop = box.scrollHeight;
+}
+
+// What the log is called and which lines of it are shown, in the language of the page.
+export function nameLog() {
+  if (!held) return;
+  const n = (held.skipped + held.starts.length).toLocaleString();
+  $("log-what").textContent = [visible(held.name) || say("pasted"), say("lines", { n }), say("part", shown)].join(" · ");
 }
 
 function select(from, to) {

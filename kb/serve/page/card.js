@@ -29,6 +29,11 @@ function matches(hit, showLine) {
   return el("p", { class: "chips" }, el("span", {}, words), el("code", { title: hit.line.text }, hit.line.text), show);
 }
 
+// A line in which `backticks` mark code.
+function coded(text) {
+  return text.split(/`([^`]+)`/).map((part, n) => (n % 2 ? el("code", {}, part) : part));
+}
+
 export function versions(hit) {
   return hit.versions.length ? el("p", { class: "versions" }, el("span", { class: "visually-hidden" }, say("versions")), ...hit.versions.map((one) => el("span", {}, one))) : null;
 }
@@ -49,8 +54,8 @@ export function cure(hit, heading = "h3") {
   const button = el("button", { type: "button", class: "copy", "aria-label": say("copy cure"), on: { click: () => copy(code, button) } }, say("copy"));
   return el("section", { class: "cure", lang: languageOf(hit) },
     el(heading, {}, say("try first")),
-    says ? el("p", {}, says) : null,
-    ...warnings.map((one) => el("p", { class: "warning" }, one)),
+    says ? el("p", {}, ...coded(says)) : null,
+    ...warnings.map((one) => el("p", { class: "warning" }, ...coded(one))),
     code ? el("div", { class: "fence" }, el("pre", { tabindex: "0" }, el("code", { translate: "no" }, code)), button) : null);
 }
 
@@ -98,7 +103,7 @@ export function card(hit, { open = false, likely = false, switchLanguage, showLi
   const id = `hit-${hit.rank}`;
   const button = el("button", { type: "button", class: "opens", "aria-controls": id, "data-moves": true, lang: languageOf(hit) }, hit.title);
   const shown = el("div", { id });
-  const apart = hit.tells_apart ? el("p", { class: "apart", lang: languageOf(hit) }, say("apart", { apart: hit.tells_apart })) : null;
+  const apart = hit.tells_apart ? el("p", { class: "apart", lang: languageOf(hit) }, ...coded(say("apart", { apart: hit.tells_apart }))) : null;
   const made = el("article", { class: likely ? "hit candidate" : "hit", "data-issue": hit.issue },
     el("header", {}, tag(hit.project), confidence(hit, false), el("h2", {}, button), apart, matches(hit, showLine)),
     likely ? gist(hit) : null, shown);

@@ -4,7 +4,7 @@
 import { answerParts, verdictWords } from "./answer.js";
 import { api, load, signIn, store } from "./api.js";
 import { asking } from "./ask.js";
-import { address, clear, fitBox, hasQuestion, listenToBox, question, recall, remember, setQuestion, showLine } from "./box.js";
+import { address, clear, fitBox, hasQuestion, listenToBox, nameLog, question, recall, remember, setQuestion, showLine } from "./box.js";
 import { browseView, projectLink } from "./browse.js";
 import { content } from "./card.js";
 import { issueView } from "./issue.js";
@@ -227,6 +227,7 @@ function showLanguage(language) {
   for (const one of document.querySelectorAll("[data-text]")) one.textContent = say(one.dataset.text);
   for (const one of document.querySelectorAll("[data-label]")) one.setAttribute("aria-label", say(one.dataset.label));
   box.placeholder = say("example");
+  nameLog();
   $("language").textContent = currentLanguage() === "zh" ? "English" : "中文";
   $("language").lang = currentLanguage() === "zh" ? "en" : "zh";
 }
