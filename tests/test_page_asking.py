@@ -1,6 +1,6 @@
 """The page while somebody asks, in a browser: calm, three verdicts in three forms, logs, nothing forgotten."""
 
-# ruff: noqa: E402, F811  # fixtures come from test_page
+# ruff: noqa: F811  # fixtures come from test_page
 from __future__ import annotations
 
 import gzip
@@ -322,7 +322,6 @@ def test_a_log_of_3_mb_blocks_nobody(visit: OpenPage, address: str) -> None:
     expect(page.locator(".answer")).to_be_visible()
     assert page.evaluate("box.value.length") < 100_000
     blocked = page.evaluate("long")
-    print("long tasks, ms:", blocked, "to sort the lines once:", once)
     assert max(blocked, default=0) < max(100, 2 * once)  # on a busy machine both take longer
 
 
