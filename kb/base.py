@@ -21,7 +21,7 @@ from kb.index.locate import Location, in_cache, is_fresh, locate
 from kb.index.store import Store
 from kb.records import IssueRecord, Lang, SearchResult
 from kb.search.searcher import MAX_K, Searcher
-from kb.search.verdict import KNOWN_AT, MOST_LIKELY
+from kb.search.verdict import KNOWN_AT, MOST_LIKELY, SCANNED_FROM
 
 if TYPE_CHECKING:
     from kb.index.build import BuildReport, Progress
@@ -236,10 +236,18 @@ class KnowledgeBase:
         0..1.
         """
 
-        def search(k: int) -> SearchResult:
+        def ask(text: str, k: int = k) -> SearchResult:
             return self.searcher.search(
                 text, k, lang=lang, only=only, project=project, min_confidence=min_confidence, printed=printed
             )
+
+        def search(k: int) -> SearchResult:
+            result = ask(text, k)
+            if not (result.query.is_log and result.query.text.count("\n") + 1 >= SCANNED_FROM):
+                return result
+            from kb.scan.whole import as_scanned
+
+            return as_scanned(result, self.scanner(project), min_confidence, ask)
 
         return with_votes(self.votes, search, k, min_confidence)
 

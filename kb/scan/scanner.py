@@ -23,13 +23,14 @@ from kb.logs.codes import Codes, codes, contradicts, has_code_words
 from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
 from kb.logs.levels import process_of
 from kb.logs.lines import HALF_LINE, Lines, clip, excerpt, informative_part, text_of
+from kb.logs.read import MAX_QUERY_CHARS
 from kb.records import IssueRecord, Lang
 from kb.scan.prefilter import Prefilter
 from kb.scan.report import Finding, ScanReport, joined
 from kb.search.searcher import Searcher
-from kb.search.verdict import KNOWN_AT
+from kb.search.verdict import KNOWN_AT, SCANNED_FROM
 from kb.text import HAN_CHAR
-from kb.text.decode import decode
+from kb.text.decode import decode, decode_lines
 
 __all__ = ["Scan", "Scanner"]
 
@@ -134,9 +135,14 @@ class Scan:
         self._judged: dict[tuple[bytes, Codes], _Tally | None] = {}
         self._coded: dict[bytes, bool] = {}
         self._earlier: dict[str, Finding] = {}  # what was found by snapshots before this one
+        self._whole: bytes | None = b""  # all of a log that is still a short one
 
     def feed(self, data: bytes) -> None:
         self._size += len(data)
+        if self._whole is not None:
+            self._whole += data
+            if self._whole.count(b"\n") >= SCANNED_FROM or len(self._whole) > MAX_QUERY_CHARS:
+                self._whole = None
         self._read(self._lines.feed(data))
 
     def finish(self) -> ScanReport:
@@ -146,8 +152,28 @@ class Scan:
         lines = self._number - 1 + bool(rest)
         self._read(rest + b"\n" if rest else b"")
         self.settle()
+        findings = self.findings
+        if self._whole and not any(finding.verdict == "known" for finding in findings):
+            findings = self._of_whole(self._whole) or findings
         took_ms = (time.perf_counter() - self._started) * 1000
-        return ScanReport(self.findings, lines, self._size, self._scanner.searcher.snapshot, took_ms)
+        return ScanReport(findings, lines, self._size, self._scanner.searcher.snapshot, took_ms)
+
+    def _of_whole(self, log: bytes) -> tuple[Finding, ...]:
+        """What a search says of a short log, whose few lines tell it together. Empty where it does not know it."""
+        try:
+            result = self._scanner.searcher.search(decode_lines(log), 1, lang=self._lang, printed=True)
+        except QueryError:  # no words
+            return ()
+        issue = self._scanner.first_telling[result.hits[0].issue] if result.answered else ""
+        if issue not in self._scanner.wanted:
+            return ()
+        lines = [text_of(line).strip() for line in log.split(b"\n")]
+        said = [one for one in (result.read_as.text, *result.read_as.signatures) if one.strip()]
+        number = next((n for n, line in enumerate(lines, 1) if any(one.strip() in line for one in said)), 1)
+        translations, lang = self._scanner.translations[issue], self._lang or result.query.lang
+        record = translations.get(lang) or next(iter(translations.values()))
+        confidence, text = result.hits[0].confidence, lines[number - 1][:HALF_LINE]
+        return (Finding(issue, record, confidence, number, number, 1, 1, text, self._scanner.searcher.base),)
 
     def move_to(self, scanner: Scanner) -> None:
         """Looks for the issues of a newer snapshot from the next line on. What was found stays found, with its new
