@@ -19,12 +19,17 @@ import numpy.typing as npt
 
 from kb.errors import IndexCorrupt
 
-__all__ = ["Array", "dump", "load", "open_arrays"]
+__all__ = ["Array", "dump", "finite", "load", "open_arrays"]
 
 Array = npt.NDArray[Any]
 
 MAX_HEADER_BYTES = 1 << 20  # the format allows 100 MB; a dozen tensors need 1 kB
 _DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "|u1", "U32": "<u4"}
+
+
+def finite(array: Array) -> Array:
+    """The array, with 0 in the place of what is no number or infinite."""
+    return array if np.isfinite(array).all() else np.nan_to_num(array, posinf=0, neginf=0)
 
 
 def dump(arrays: Mapping[str, Array], metadata: dict[str, str] | None = None) -> bytes:

@@ -6,12 +6,12 @@ snapshot when one is published, and passes questions to `kb.search` and logs to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kb.encoders import Encoder, open_encoder, refuse_folder
 from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMissing
@@ -21,13 +21,13 @@ from kb.index.locate import Location, in_cache, is_fresh, locate
 from kb.index.store import Store
 from kb.records import IssueRecord, Lang, SearchResult
 from kb.search.searcher import MAX_K, Searcher
-from kb.search.verdict import KNOWN_AT
+from kb.search.verdict import KNOWN_AT, MOST_LIKELY
 
 if TYPE_CHECKING:
     from kb.index.build import BuildReport, Progress
     from kb.scan import Scanner, ScanReport
 
-__all__ = ["MAX_K", "Catalogue", "KnowledgeBase", "catalogue_of", "scan_lines"]
+__all__ = ["MAX_K", "Catalogue", "KnowledgeBase", "Votes", "catalogue_of", "scan_lines", "with_votes"]
 
 
 @dataclass(eq=False, repr=False)
@@ -50,6 +50,23 @@ class Catalogue:
         return [self.issues[key][0].issue for key in keys]
 
 
+class Votes(Protocol):
+    """What people said of the answers (`kb.feedback.voices.Voiced`)."""
+
+    def any(self) -> bool: ...
+
+    def weighed(self, result: SearchResult, k: int, known_at: float) -> SearchResult:
+        """The first k hits in the order, and with the verdict, that the votes leave them."""
+
+
+def with_votes(votes: Votes | None, search: Callable[[int], SearchResult], k: int, known_at: float) -> SearchResult:
+    """`search(k)`, weighed by the votes. The first few are looked at also where fewer are wanted: one of them may come
+    to the first place."""
+    if votes is None or not votes.any():
+        return search(k)
+    return votes.weighed(search(max(k, MOST_LIKELY) if 0 < k <= MAX_K else k), k, known_at)
+
+
 class KnowledgeBase:
     """An open index and its encoder, safe to share between threads.
 
@@ -66,6 +83,8 @@ class KnowledgeBase:
         called = "bundled" if self.bundled else place.name if place else ""
         self.name: str = called or (str(Path(self.where).absolute()) if self.where else "")
         """how answers name this base: "bundled", its name in kb.toml, or the absolute path of its articles or index"""
+        self.votes: Votes | None = None
+        """what people said of the answers; they count as soon as this is set"""
         self._opened = Searcher(store, encoder, base=self.name)
         self._follower: Follower[Searcher] | None = None
         self._catalogue: tuple[Searcher, Catalogue] | None = None
@@ -216,9 +235,13 @@ class KnowledgeBase:
         Raises QueryError for a question with no words, an unknown project, k outside 1..MAX_K, or a confidence outside
         0..1.
         """
-        return self.searcher.search(
-            text, k, lang=lang, only=only, project=project, min_confidence=min_confidence, printed=printed
-        )
+
+        def search(k: int) -> SearchResult:
+            return self.searcher.search(
+                text, k, lang=lang, only=only, project=project, min_confidence=min_confidence, printed=printed
+            )
+
+        return with_votes(self.votes, search, k, min_confidence)
 
     def scanner(self, project: str | None = None) -> Scanner:
         """What finds the issues of the newest snapshot in logs; `project`: only those of this project or tag."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kb.base import Catalogue, KnowledgeBase, catalogue_of, scan_lines
+from kb.base import Catalogue, KnowledgeBase, Votes, catalogue_of, scan_lines, with_votes
 from kb.errors import BaseUnreachable, IndexMissing, KbError, QueryError
 from kb.index.locate import Location
 from kb.places import Place, places
@@ -69,6 +69,8 @@ class Bases:
         self.local: list[KnowledgeBase] = [base for base in bases if isinstance(base, KnowledgeBase)]
         self.remote: list[RemoteBase] = [base for base in bases if not isinstance(base, KnowledgeBase)]
         self.silent: tuple[Silence, ...] = tuple(silent)
+        self.votes: Votes | None = None
+        """what people said of the answers of all these bases; they count as soon as this is set"""
         self._order = [base.name for base in bases]
         self._catalogue: Catalogue | None = None
 
@@ -120,6 +122,22 @@ class Bases:
     ) -> SearchResult:
         """See `KnowledgeBase.search`; the best of all bases. A project that only some of them have is looked for in
         these; QueryError is raised when none of them has it."""
+
+        def search(k: int) -> SearchResult:
+            return self._search(text, k, lang, only, project, min_confidence, printed)
+
+        return with_votes(self.votes, search, k, min_confidence)
+
+    def _search(
+        self,
+        text: str,
+        k: int,
+        lang: Lang | None,
+        only: Lang | None,
+        project: str | None,
+        min_confidence: float,
+        printed: bool,
+    ) -> SearchResult:
         wanted = {"k": k, "lang": lang, "only": only, "project": project, "min_confidence": min_confidence}
         asking = self._ask_remote(text, wanted)
         results, refused = _each(

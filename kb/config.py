@@ -18,6 +18,11 @@
     [check]
     off = ["dead-link"]
 
+    [feedback]                                   # only in the user's own file
+    file = "team.feedback"                       # where votes and misses are kept; default: in the user's data folder
+    misses = true                                # keep what was asked and not known, masked
+    votes = false                                # votes do not change the answers
+
 Two files are read: `kb.toml` in the user's configuration folder, and the nearest `kb.toml` at or above the current
 folder, which says more by being nearer. That one came with a folder, perhaps from a stranger. So it counts only where
 the user trusts the folder (`kb.index.trust`), and even then its bases are folders inside its own: what it cannot do is
@@ -77,6 +82,12 @@ class Settings:
     """the confidence from which an issue counts as known; None: the usual one"""
     check_off: frozenset[str] = frozenset()
     check_on: frozenset[str] = frozenset()
+    feedback_file: Path | None = None
+    """where votes and misses are kept; None: in the user's data folder"""
+    misses: bool = False
+    """is what was asked and not known kept, masked?"""
+    votes: bool = True
+    """do votes change the answers?"""
 
     def base_of(self, articles: Path) -> BaseSettings | None:
         """The base that has these articles."""
@@ -108,6 +119,9 @@ def read_settings(start: Path | None = None) -> Settings:
             known_at=one.known_at if merged.known_at is None else merged.known_at,
             check_off=merged.check_off | (one.check_off - merged.check_on),
             check_on=merged.check_on | (one.check_on - merged.check_off),
+            feedback_file=one.feedback_file or merged.feedback_file,  # one of the two files says it at most
+            misses=one.misses or merged.misses,
+            votes=one.votes and merged.votes,
         )
     return merged
 
@@ -165,10 +179,11 @@ class _Reader:
         self.path, self.foreign = path, foreign
 
     def settings(self, table: dict[str, Any]) -> Settings:
-        self._only(table, "", ("lang", "bases", "search", "check"))
+        self._only(table, "", ("lang", "bases", "search", "check", "feedback"))
         search, check = self._table(table, "", "search"), self._table(table, "", "check")
         self._only(search, "search.", ("order", "known-at"))
         self._only(check, "check.", ("off", "on"))
+        feedback = self._feedback(table)
         bases = {name: self._base(name, value) for name, value in self._table(table, "", "bases").items()}
         order = self._names(search, "search.", "order") if "order" in search else None
         return Settings(
@@ -179,7 +194,19 @@ class _Reader:
             known_at=self._number(search, "search.", "known-at", 0.0, 1.0),
             check_off=frozenset(self._names(check, "check.", "off")),
             check_on=frozenset(self._names(check, "check.", "on")),
+            feedback_file=self._path(file) if (file := self._text(feedback, "feedback.", "file")) else None,
+            misses=self._flag(feedback, "feedback.", "misses", False),
+            votes=self._flag(feedback, "feedback.", "votes", True),
         )
+
+    def _feedback(self, table: dict[str, Any]) -> dict[str, Any]:
+        """What is kept of a person's questions only that person can say, no folder."""
+        feedback = self._table(table, "", "feedback")
+        self._only(feedback, "feedback.", ("file", "misses", "votes"))
+        if feedback and self.foreign:
+            _warn(f"{self.path}: feedback is not used; your own {config_folder() / SETTINGS} may say it")
+            return {}
+        return feedback
 
     def _base(self, name: str, value: Any) -> BaseSettings | None:
         place = f"bases.{name}"
@@ -241,6 +268,12 @@ class _Reader:
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
             raise self._error(f"{prefix}{key} is {value!r}, it can be {least:g} to {most:g}")
         return float(value)
+
+    def _flag(self, table: dict[str, Any], prefix: str, key: str, default: bool) -> bool:
+        value = table.get(key, default)
+        if not isinstance(value, bool):
+            raise self._error(f"{prefix}{key} is {value!r}, it can be true or false")
+        return value
 
     def _names(self, table: dict[str, Any], prefix: str, key: str) -> tuple[str, ...]:
         value = table.get(key, [])

@@ -4,6 +4,7 @@
     ├─ QueryError              64   the question itself cannot be asked
     ├─ ArticleError            65   an article cannot be read
     ├─ IndexCorrupt            65   an index file is not what the manifest says
+    ├─ FeedbackError           65   the file of votes and misses cannot be used
     ├─ IndexMismatch           65   the index was built by another encoder or format
     ├─ IndexMissing            66   there is no index (or no such issue) here
     ├─ EncoderUnavailable      69   a model or its extra is not installed
@@ -25,6 +26,7 @@ __all__ = [
     "BaseUnreachable",
     "EncoderUnavailable",
     "ExtraMissing",
+    "FeedbackError",
     "IndexBusy",
     "IndexCorrupt",
     "IndexMismatch",
@@ -68,6 +70,10 @@ class ArticleError(KbError):
 
 
 class IndexCorrupt(KbError):
+    exit_code = 65
+
+
+class FeedbackError(KbError):
     exit_code = 65
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "Silence",
     "Source",
     "Verdict",
+    "Voices",
 ]
 
 Lang = Literal["en", "zh"]
@@ -247,6 +248,16 @@ class Evidence:
         return self.alias_alignment > 0
 
 
+class Voices(NamedTuple):
+    """What people said of an issue, and what that did to the confidence (`kb.feedback.voices`)."""
+
+    helped: float
+    """voices, those about other questions as a part of one"""
+    did_not_fit: float
+    before: float
+    """the confidence without them"""
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     rank: int
@@ -271,6 +282,8 @@ class Hit:
     empty for a base in memory"""
     folder: str
     """the name of the articles' folder, below which `record.source.path` lies"""
+    voices: Voices | None = None
+    """None: people said nothing of it that counts"""
 
     def as_dict(self) -> dict[str, Any]:
         """The public JSON form of one result."""

@@ -73,6 +73,7 @@ _WORDS: dict[Lang, dict[str | bool | None, str]] = {
         "conflict": "{kind}: the question has {question}, the issue {issue}",
         "ruled out": "ruled out: a number in the question excludes it",
         "matched": "matched: ",
+        "voices": "people: {helped:g} say it helped, {did_not_fit:g} that it did not fit; {before} without them",
     },
     "zh": {
         "why": "{issue} 的置信度为 {percent}，依据如下",
@@ -85,6 +86,7 @@ _WORDS: dict[Lang, dict[str | bool | None, str]] = {
         "conflict": "{kind}：提问中是 {question}，文章中是 {issue}",
         "ruled out": "已排除：提问里的数值与判别条件不符",
         "matched": "匹配：",
+        "voices": "用户反馈：{helped:g} 人说有用，{did_not_fit:g} 人说不符；不计反馈时为 {before}",
     },
 }
 _LEAST = 0.1  # what counts less is left out of the text
@@ -111,6 +113,7 @@ def why(query: Query, hit: Hit) -> dict[str, Any]:
         "conditions": _conditions(hit, quantities(query.text)),
         "conflicts": _conflicts(query, hit),
         "ruled_out": hit.ruled_out,
+        "voices": None if hit.voices is None else {n: round(v, 4) for n, v in hit.voices._asdict().items()},
     }
 
 
@@ -131,6 +134,9 @@ def why_lines(query: Query, hit: Hit) -> list[str]:
     ]
     if hit.ruled_out:
         lines.append(words["ruled out"])
+    if hit.voices is not None:
+        said = {**hit.voices._asdict(), "before": percent(hit.voices.before)}
+        lines.append(words["voices"].format(**said))
     if hit.matched:
         lines.append(words["matched"] + ", ".join(hit.matched))
     first = words["why"].format(issue=hit.issue, percent=percent(hit.confidence))

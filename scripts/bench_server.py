@@ -1,7 +1,8 @@
 """How long does an answer over HTTP take, and how many are there in a second? Over loopback, one client and two,
-against what the same machine does in the same minute: a bare Starlette route, and the search without HTTP.
+against what the same machine does in the same minute: a bare Starlette route, and the search without HTTP. Then one
+client's short questions beside others that send logs of 1,500 lines.
 
-    python scripts/bench_server.py [--seconds 5] [--index DIR]
+    python scripts/bench_server.py [--seconds 5] [--index DIR] [--logs 4]
 
 Ratios hold on any machine; the milliseconds are of this one, as busy as it was.
 """
@@ -50,7 +51,7 @@ class Served:
     def __enter__(self) -> int:
         self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True)
         assert self._process.stderr
-        line = self._process.stderr.readline()
+        line = next(line for line in self._process.stderr if "127.0.0.1:" in line)
         return int(line.partition("127.0.0.1:")[2].partition("/")[0])
 
     def __exit__(self, *_: object) -> None:
@@ -69,6 +70,50 @@ def over_http(port: int, paths: list[str]) -> Callable[[int], None]:
         assert response.status == 200, response.status
 
     return ask
+
+
+LOG = "".join(f"{{'loss': {2 - n / 900:.4f}, 'grad_norm': 0.71, 'epoch': {n / 500:.3f}}}\n" for n in range(1460))
+LOG += "".join(
+    f'[rank{n}]: Traceback (most recent call last):\n[rank{n}]:   File "train.py", line {n}, in step\n'
+    f"[rank{n}]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    for n in range(13)
+)
+
+
+def long_over_http(port: int, path: str) -> Callable[[int], None]:
+    """A client that sends a log again and again."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+
+    def ask(number: int) -> None:
+        connection.request("POST", path, LOG.encode(), {"content-type": "text/plain"})
+        response = connection.getresponse()
+        response.read()
+        assert response.status == 200, response.status
+
+    return ask
+
+
+def beside_logs(port: int, short: Callable[[int], None], path: str, clients: int, seconds: float) -> list[float]:
+    """The times of short questions while so many clients send logs; prints how many logs were read."""
+    stop, logs = threading.Event(), [0]
+
+    def work() -> None:
+        ask = long_over_http(port, path)
+        while not stop.is_set():
+            ask(0)
+            logs[0] += 1
+
+    threads = [threading.Thread(target=work) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    logs[0] = 0
+    times = timed(short, seconds)
+    print(f"    {logs[0] / seconds:.0f} logs/s by {clients} clients at {path}")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    return times
 
 
 def timed(ask: Callable[[int], None], seconds: float) -> list[float]:
@@ -106,6 +151,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--index", type=Path, help="default: as `kb search` finds one")
     parser.add_argument("--kinds", default="line,description,keywords,mixed", help="kinds of questions; `log` is long")
+    parser.add_argument("--logs", type=int, default=4, help="clients that send logs beside the short questions")
     given = parser.parse_args()
     cases = map(json.loads, CASES.read_text("utf-8").splitlines())
     questions = [case["query"] for case in cases if case["kind"] in given.kinds.split(",")]
@@ -132,6 +178,11 @@ def main() -> None:
         say("kb serve, 1 client", one, len(one) / sum(one), middle)
         two = together([over_http(port, paths) for _ in range(2)], given.seconds)
         say("kb serve, 2 clients", two, len(two) / given.seconds, middle)
+        quiet = statistics.quantiles(one, n=100)[98]
+        for path in ("/api/search", "/api/scan") if given.logs else ():
+            busy = beside_logs(port, over_http(port, paths), path, given.logs, given.seconds)
+            say(f"kb serve, 1 client beside {given.logs} logs", busy, len(busy) / sum(busy))
+            print(f"    p99 {statistics.quantiles(busy, n=100)[98] / quiet:.1f} times that without them")
     print(f"over search and bare route: {statistics.median(one) / (middle + statistics.median(bare)):.2f} times")
 
 

@@ -101,7 +101,18 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir()
     here = tmp_path / "here"
     here.mkdir()
-    for name in ("KB_INDEX", "KB_BASES", "KB_LANG", "LC_ALL", "LC_MESSAGES", "LANG", "COLUMNS", "XDG_CONFIG_HOME"):
+    for name in (
+        "KB_INDEX",
+        "KB_BASES",
+        "KB_LANG",
+        "LC_ALL",
+        "LC_MESSAGES",
+        "LANG",
+        "COLUMNS",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "KB_FEEDBACK",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("KB_PAGER", "")
     kb_settings.cache_clear()
@@ -214,6 +225,17 @@ def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
             yield child
         finally:
             child.kill()
+
+
+def port_of(server: subprocess.Popen[str]) -> int:
+    """Where a `kb serve` answers: it says so on stderr when it does."""
+    assert server.stderr
+    said = []
+    for line in server.stderr:
+        said.append(line)
+        if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
+            return int(found[1])
+    raise AssertionError("".join(said))
 
 
 NOISE_S = 0.02

@@ -48,6 +48,7 @@ LAYERS = [
         "review",
         "importers",
         "evaluate",
+        "feedback",
     },
     {"run", "hooks", "serve", "cli", "__main__"},
 ]
@@ -76,11 +77,12 @@ ONLY_IN = {
     "pickle": set(),
     "marshal": set(),
     "requests": set(),
-    "urllib": {"remote"},
+    "urllib": {"remote", "serve.mcp.server"},
     "socket": {"serve"},
     "starlette": {"serve"},
     "uvicorn": {"serve"},
     "http": {"remote"},
+    "sqlite3": {"feedback"},
 }
 
 HEAVY = ["numpy", "faiss", "jieba", "torch", "tokenizers", "safetensors", "rich", "markdown_it", "yaml", "matplotlib"]

@@ -295,6 +295,13 @@ def test_a_token_is_asked_for(visit: OpenPage, index: Path) -> None:
         page.fill("#token", "s3cret")
         page.keyboard.press("Enter")
         expect(page.locator(".hit").first).to_be_visible()
+        other_tab = page.context.new_page()  # a link opens without asking again
+        other_tab.goto(f"{address}#/browse")
+        expect(other_tab.locator("#view h1")).to_be_visible()
+        expect(other_tab.locator("#login")).to_be_hidden()
+        assert "s3cret" not in page.evaluate(
+            "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
+        )
         page = visit(f"{address}#token=s3cret")
         expect(page.locator(".welcome")).to_contain_text("issues")
         assert "s3cret" not in page.url

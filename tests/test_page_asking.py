@@ -1,6 +1,6 @@
-"""The page while somebody asks, in a browser: it is calm, says three verdicts in three forms, reads logs, forgets nothing."""
+"""The page while somebody asks, in a browser: calm, three verdicts in three forms, logs, nothing forgotten."""
 
-# ruff: noqa: E402, F811  # fixtures come from test_page
+# ruff: noqa: F811  # fixtures come from test_page
 from __future__ import annotations
 
 import gzip
@@ -91,7 +91,8 @@ def test_nothing_shouts_while_one_types(visit: OpenPage, address: str) -> None:
     bodies = asked(page)
     page.evaluate(
         """() => { window.said = []; window.seen = new Set();
-        new MutationObserver(() => said.push(status.textContent)).observe(document.getElementById('status'), {childList: true});
+        new MutationObserver(() => said.push(status.textContent))
+          .observe(document.getElementById('status'), {childList: true});
         const status = document.getElementById('status');
         new MutationObserver(() => { for (const form of ['answer', 'likely', 'unknown'])
           if (document.querySelector('#view .' + form)) seen.add(form); }).observe(view, {childList: true}); }"""
@@ -250,7 +251,7 @@ def test_one_can_jump_to_the_line_that_matched(visit: OpenPage, address: str) ->
     page = visit(address)
     paste(page, LOG)
     page.get_by_role("button", name="show it").click()
-    chosen = "(() => { const box = document.getElementById('box'); return box.value.slice(box.selectionStart, box.selectionEnd) })()"
+    chosen = "(({value, selectionStart, selectionEnd}) => value.slice(selectionStart, selectionEnd))(box)"
     assert page.evaluate(chosen) == KNOWN
     assert page.evaluate("(({scrollTop, clientHeight}) => scrollTop > 100 && clientHeight > 50)(box)")
     page.keyboard.press("Escape")
@@ -274,7 +275,9 @@ def test_a_file_is_read(visit: OpenPage, address: str, tmp_path: Path, packed: b
     expect(page.locator("#box")).to_be_editable()
 
 
-@pytest.mark.parametrize(("content", "said"), [(b"\x7fELF\0\0\0", "not a text file"), (b"\x1f\x8bbroken", "cannot be read")])
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"\x7fELF\0\0\0", "not a text file"), (b"\x1f\x8bbroken", "cannot be read")]
+)
 def test_a_file_that_is_no_log(visit: OpenPage, address: str, tmp_path: Path, content: bytes, said: str) -> None:
     page = visit(address)
     (tmp_path / "x.log").write_bytes(content)
@@ -301,7 +304,8 @@ def test_a_healthy_log_has_no_known_issue(visit: OpenPage, address: str) -> None
 def test_a_log_of_3_mb_blocks_nobody(visit: OpenPage, address: str) -> None:
     page = visit(address)
     page.evaluate(
-        "() => { window.long = []; new PerformanceObserver(list => long.push(...list.getEntries().map(one => one.duration)))"
+        "() => { window.long = [];"
+        " new PerformanceObserver(list => long.push(...list.getEntries().map(one => one.duration)))"
         ".observe({ type: 'longtask' }) }"
     )
     page.evaluate("log => { window.log = log }", "".join(f"step {n} loss {n % 97}\n" for n in range(150_000)) + KNOWN)

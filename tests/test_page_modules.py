@@ -98,7 +98,8 @@ def test_the_page_shows_control_characters_as_the_terminal_does() -> None:
 def test_only_the_answer_is_called_sure(confidence: float) -> None:
     """The server decides what is an answer; the page has no threshold of its own."""
     answer, other = in_node(
-        "const hit = { ...record, confidence: given }; result = [text(cards.answerCard(hit, {})), text(cards.card(hit, {}))];",
+        "const hit = { ...record, confidence: given };"
+        " result = [text(cards.answerCard(hit, {})), text(cards.card(hit, {}))];",
         confidence,
     )
     assert f"{confidence:.0%} sure" in answer

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kb import KnowledgeBase
-from kb.brief import cause_sentence, known_issue, likely_issues, likely_lines, tells_apart
+from kb.brief import known_issue, likely_issues, likely_lines, tells_apart
 from kb.cli import cli
 from kb.hooks import guard
 from kb.hooks.hint import hint, is_failure
@@ -199,24 +199,26 @@ def test_mcp(index: Path, said: Verdict) -> None:
     pytest.importorskip("mcp", reason='needs the extra: pip install -e ".[mcp]"')
     from mcp import Client
 
-    from kb.serve.mcp import make_server
+    from kb.serve.mcp import stdio_server
+    from kb.serve.mcp.server import FACTS
 
     async def ask() -> Any:
-        async with Client(make_server(index)) as client:
-            return (await client.call_tool("search_issues", {"query": QUESTIONS["en"]})).structured_content
+        async with Client(stdio_server(lambda: KnowledgeBase.open(index))) as client:
+            return await client.call_tool("search_issues", {"query": QUESTIONS["en"]})
 
     answer = asyncio.run(ask())
-    results = answer["results"]
-    assert (answer["verdict"], answer["answered"]) == (said, said == "known")
-    assert answer["note"].startswith({"known": "results[0] is", "likely": "Not certain", "unknown": "Not known"}[said])
-    assert answer["likely"] == ([one["issue"] for one in results] if said == "likely" else [])
-    assert [bool(one["fix"]) for one in results] == [said == "known", False, False]
-    for one in results:
-        assert bool(one["tells_apart"]) == (said == "likely")
-        if said == "likely":
-            with KnowledgeBase.open(index) as base:
-                (record,) = [r for r in base.show(one["issue"]) if r.lang == one["lang"]]
-            assert one["cause"] == cause_sentence(record)
+    text, facts = answer.content[0].text, (answer.meta or {})[FACTS]
+    named = [one["issue"] for one in facts["issues"]]
+    assert facts["verdict"] == said
+    assert text.startswith({"known": "**Known issue**", "likely": "Not certain", "unknown": "Not known"}[said])
+    assert facts["likely"] == (named if said == "likely" else [])
+    assert ("Try first" in text) == (said == "known")
+    assert ("How to tell" in text) == (said == "likely")
+    for issue in facts["likely"]:
+        with KnowledgeBase.open(index) as base:
+            (record,) = [r for r in base.show(issue) if r.lang == "en"]
+        assert f"`{issue}`" in text
+        assert record.fix not in text
 
 
 # --- where nobody asked ---------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -101,6 +102,14 @@ _BODY: dict[Lang, str] = {
 - <待写：大家提问时的标题：项目、模型、现象；一行一种，六种左右>
 """,
 }
+_FENCE: dict[Lang, re.Pattern[str]] = {
+    "en": re.compile("<to write: the literal [^\n]*\n"),
+    "zh": re.compile("<待写：报错原文[^\n]*\n"),
+}
+_ASKED: dict[Lang, re.Pattern[str]] = {
+    "en": re.compile("- <to write: how people title"),
+    "zh": re.compile("- <待写：大家提问"),
+}
 _TITLE: dict[Lang, str] = {"en": "<to write: the article's title>", "zh": "<待写：文章标题>"}
 
 
@@ -109,8 +118,17 @@ def is_slug(text: str) -> bool:
     return bool(_SLUG.match(text)) and "" not in text.split("-") and not _WINDOWS_DEVICES.match(text)
 
 
-def scaffold(articles: Path, slug: str, *, project: str | None = None, today: date | None = None) -> list[Path]:
-    """Writes `<lang>/<slug>.md` for both languages below `articles` and returns their paths, English first.
+def scaffold(
+    articles: Path,
+    slug: str,
+    *,
+    project: str | None = None,
+    errors: Sequence[str] = (),
+    asked: Sequence[str] = (),
+    today: date | None = None,
+) -> list[Path]:
+    """Writes `<lang>/<slug>.md` for both languages below `articles` and returns their paths, English first. `errors`
+    and `asked`: error lines and questions, one line each, that stand in their places already.
 
     A file that exists stays as it is and is not returned. Raises ArticleError when the slug or the project cannot be
     written or both files exist, IndexWriteFailed when a file cannot be written.
@@ -126,12 +144,25 @@ def scaffold(articles: Path, slug: str, *, project: str | None = None, today: da
     )
     front = f"---\nproject: {owner}\ntags: []\nversions: []\nsources: []\nupdated: {today or date.today()}\n---\n\n"
     try:
-        texts = {lang: (front + _BODY[lang].format(title=_TITLE[lang])).encode() for lang in missing}
+        texts = {lang: (front + _body(lang, errors, asked)).encode() for lang in missing}
     except UnicodeEncodeError:
         raise ArticleError(f"{project!r} cannot be written as UTF-8", hint="choose another --project") from None
     for lang, data in texts.items():
         write_new(paths[lang], data)
     return [paths[lang] for lang in missing]
+
+
+def _body(lang: Lang, errors: Sequence[str], asked: Sequence[str]) -> str:
+    body = _BODY[lang].format(title=_TITLE[lang])
+    fence, asked_as = _FENCE[lang].search(body), _ASKED[lang].search(body)
+    assert fence is not None and asked_as is not None
+    if asked:
+        lines = "".join(f"- {line}\n" for line in asked)
+        body = body[: asked_as.start()] + lines + body[asked_as.start() :]
+    if errors:
+        lines = "".join(f"{line.replace('```', '` ` `')}\n" for line in errors)
+        body = body[: fence.start()] + lines + body[fence.end() :]
+    return body
 
 
 def write_new(path: Path, data: bytes) -> None:

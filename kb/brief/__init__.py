@@ -20,6 +20,7 @@ else's program can use it.
 from kb.brief.answer import MOST_ROWS, answer_lines, known_issue, likely_issues, likely_lines
 from kb.brief.cure import cure
 from kb.brief.issue import (
+    base_note,
     cause_line,
     cause_sentence,
     fix_line,
@@ -46,6 +47,7 @@ __all__ = [
     "Line",
     "Step",
     "answer_lines",
+    "base_note",
     "cause_line",
     "cause_sentence",
     "cure",

@@ -46,6 +46,8 @@ _COMMANDS = {
     "serve": "serve.serve",
     "import": "imports.imports",
     "review": "review.review",
+    "feedback": "feedback.feedback",
+    "gaps": "gaps.gaps",
     "mcp": "mcp.mcp",
     "hook": "hook.hook",
     "completion": "completion.completion",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kb.base import KnowledgeBase
     from kb.bases import AnyBase
     from kb.cli.render import Screen
-    from kb.records import Silence
+    from kb.records import SearchResult, Silence
 
 __all__ = [
     "MAX_STDIN",
@@ -37,6 +37,7 @@ __all__ = [
     "known_at",
     "lang_option",
     "min_confidence_option",
+    "note_miss",
     "note_silent",
     "only_option",
     "open_base",
@@ -45,6 +46,7 @@ __all__ = [
     "plain",
     "print_json",
     "read_stdin",
+    "root_option",
     "screen",
     "takes_colour",
     "told_error",
@@ -59,6 +61,14 @@ index_option: Option = click.option(
     "--index",
     type=click.Path(path_type=Path),
     help="Ask the index in this folder and no other base. Default: $KB_INDEX, else what --base says.",
+)
+root_option: Option = click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Agents may name logs in this folder by their path (explain_log). May be repeated.",
 )
 base_option: Option = click.option(
     "--base",
@@ -99,16 +109,24 @@ pager_option: Option = click.option(
 json_option: Option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def open_base(index: Path | None, bases: Sequence[str] = (), progress: Progress | None = None) -> AnyBase:
+def open_base(
+    index: Path | None, bases: Sequence[str] = (), progress: Progress | None = None, *, votes: bool = True
+) -> AnyBase:
     """Opens the index that `--index` names, or the bases that `--base`, the environment, kb.toml or the current folder
     name; `progress` is told of an index that must be made. A base that was only found in a folder is used where the
-    user trusts it; at a terminal kb asks once."""
+    user trusts it; at a terminal kb asks once. `votes`: those of the user's own file, if there is one, change the
+    answers."""
     from kb.bases import open_bases
 
     warn_on_stderr()
     forbid_network()
     ask_for_trust(index, bases)
-    return open_bases(bases, index=index, progress=progress)
+    base = open_bases(bases, index=index, progress=progress)
+    if votes:
+        from kb.feedback import place
+
+        base.votes = place.votes()
+    return base
 
 
 def open_one(index: Path | None) -> KnowledgeBase:
@@ -126,6 +144,22 @@ def note_silent(silent: Sequence[Silence]) -> None:
     """Names the bases that did not answer."""
     for base, why in silent:
         complain(say("{base} does not answer: {why}", base=base, why=why))
+
+
+def note_miss(result: SearchResult) -> None:
+    """Counts what was asked and not known, where the user's kb.toml wants it. Never an error: the answer is printed."""
+    from kb.config import settings
+    from kb.feedback import place
+
+    path = place.feedback_file()
+    if result.verdict != "unknown" or not settings().misses or path is None:
+        return
+    from kb.feedback.told import note, this_user
+
+    try:
+        note(place.opened(path), result, this_user())
+    except KbError as error:
+        complain(error)
 
 
 def known_at(given: float | None) -> float:

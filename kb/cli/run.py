@@ -23,6 +23,7 @@ from kb.cli.common import (
     index_option,
     is_terminal,
     lang_option,
+    note_miss,
     open_base,
     plain,
     takes_colour,
@@ -140,6 +141,8 @@ def _ask(base: AnyBase, output: bytes, command: tuple[str, ...], lang: Lang | No
     likely = tuple(hit for hit in named if is_present(hit.record, text, command=command))
     if likely:
         return _Answer("likely", likely[0].record, likely[0].confidence, likely[0].base, likely)
+    if found.result:
+        note_miss(found.result)
     return _Answer("unknown", found.record, found.confidence, found.base)
 
 

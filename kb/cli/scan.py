@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
 import signal
 import sys
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -33,6 +31,7 @@ from kb.cli.common import (
 from kb.cli.complete import complete_project
 from kb.cli.words import language, say
 from kb.errors import KbError, QueryError
+from kb.logs.unpack import CHUNK, DAMAGE, unpacked
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
@@ -42,9 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["chunks", "scan"]
 
 _EXIT_UNKNOWN, _EXIT_UNREADABLE, _EXIT_INTERRUPTED = 1, 65, 130
-_CHUNK, _PIECE = 1 << 20, 1 << 14
 _LARGE = 20 << 20  # bytes from which a log gets a progress bar
-_DAMAGE = (OSError, EOFError, zlib.error)
 _POLL_S, _QUIET_S = 0.25, 1.0  # of a followed log: how often to look, and when it counts as quiet
 
 
@@ -238,11 +235,11 @@ def chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
     try:
         if path == Path("-"):
             # os.read gives what has come so far; a buffered read would wait for a whole megabyte
-            yield from iter(lambda: os.read(sys.stdin.fileno(), _CHUNK), b"")
+            yield from iter(lambda: os.read(sys.stdin.fileno(), CHUNK), b"")
             return
         with path.open("rb") as raw:
             size = os.fstat(raw.fileno()).st_size
-            chunks = _unpacked(raw) if path.suffix == ".gz" else iter(lambda: raw.read(_CHUNK), b"")
+            chunks = unpacked(raw) if path.suffix == ".gz" else iter(lambda: raw.read(CHUNK), b"")
             if not progress or size < _LARGE or not is_terminal(sys.stderr):
                 yield from chunks
                 return
@@ -252,26 +249,8 @@ def chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
                     yield chunk
                     bar.update(raw.tell() - at)
                     at = raw.tell()
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise QueryError(f"this log cannot be read to its end ({error})", path=path) from None
-
-
-def _unpacked(raw: BinaryIO) -> Iterator[bytes]:
-    """Reads small pieces: of a damaged file at most one piece is lost."""
-    stream = gzip.GzipFile(fileobj=raw)
-    pieces: list[bytes] = []
-    size = 0
-    try:
-        while piece := stream.read1(_PIECE):
-            pieces.append(piece)
-            size += len(piece)
-            if size >= _CHUNK:
-                yield b"".join(pieces)
-                pieces, size = [], 0
-    except _DAMAGE:
-        yield b"".join(pieces)
-        raise
-    yield b"".join(pieces)
 
 
 def _follow(path: Path, newest: Callable[[], tuple[Scanner, ...]], options: dict[str, Any], output: _Output) -> None:
@@ -285,7 +264,7 @@ def _follow(path: Path, newest: Callable[[], tuple[Scanner, ...]], options: dict
     silence = 0.0
     with contextlib.suppress(KeyboardInterrupt):
         while True:
-            if chunk := raw.read(_CHUNK):
+            if chunk := raw.read(CHUNK):
                 one.feed(chunk)
                 silence = 0.0
             else:
@@ -295,7 +274,7 @@ def _follow(path: Path, newest: Callable[[], tuple[Scanner, ...]], options: dict
                     scanners = newer
                     one.move_to(scanners)
                 if _is_another(path, raw):
-                    for chunk in iter(lambda: raw.read(_CHUNK), b""):  # noqa: B023  the rest of the old file
+                    for chunk in iter(lambda: raw.read(CHUNK), b""):  # noqa: B023  the rest of the old file
                         one.feed(chunk)
                     output.add(log, one.finish().findings)
                     raw.close()

@@ -19,6 +19,7 @@ from kb.cli.common import (
     known_at,
     lang_option,
     min_confidence_option,
+    note_miss,
     note_silent,
     only_option,
     open_base,
@@ -57,6 +58,7 @@ _EXIT_UNKNOWN = 1
     help='File of {"id": ..., "query": ...} lines; "-" for stdin.',
 )
 @click.option("--why", is_flag=True, help="Also show what speaks for each issue and against it.")
+@click.option("--no-feedback", is_flag=True, help="Answer as if nobody had voted (kb feedback).")
 @pager_option
 @json_option
 @base_option
@@ -71,6 +73,7 @@ def search(
     min_confidence: float | None,
     batch: TextIO | None,
     why: bool,
+    no_feedback: bool,
     no_pager: bool,
     as_json: bool,
     bases: tuple[str, ...],
@@ -95,7 +98,7 @@ def search(
     question = "" if batch is not None else question_of(text)
     params: dict[str, Any] = {"k": k, "lang": lang, "only": only, "project": project}
     params["min_confidence"] = known_at(min_confidence)
-    with open_base(index, bases) as base:
+    with open_base(index, bases, votes=not no_feedback) as base:
         if batch is not None:
             sys.exit(_search_batch(base, batch, params, why=why))
         if not as_json:  # what programs read does not depend on who started them
@@ -116,6 +119,8 @@ def search(
                 full=full,
                 why=why,
             )
+    if not no_feedback:
+        note_miss(result)
     sys.exit(0 if result.answered else _EXIT_UNKNOWN)
 
 

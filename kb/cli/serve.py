@@ -6,19 +6,30 @@ import ipaddress
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import Progress, ask_for_trust, base_option, complain, echo, index_option, is_terminal, open_base
+from kb.cli.common import (
+    Progress,
+    ask_for_trust,
+    base_option,
+    complain,
+    echo,
+    index_option,
+    is_terminal,
+    open_base,
+    root_option,
+)
 from kb.cli.token import token_of
 from kb.cli.words import say
 from kb.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
+    from kb.feedback.store import Feedback
     from kb.serve.asgi import Scope
     from kb.serve.guards import Rules
     from kb.serve.place import Place
@@ -93,6 +104,16 @@ _MAKE_TOKEN = "export KB_TOKEN=$(python3 -c 'import secrets; print(secrets.token
 @click.option(
     "--access-log", is_flag=True, envvar="KB_ACCESS_LOG", show_envvar=True, help="Print a line for each request."
 )
+@root_option
+@click.option("--only-agents", is_flag=True, hidden=True, help="What kb mcp --http serves.")
+@click.option(
+    "--feedback",
+    envvar="KB_FEEDBACK",
+    show_envvar=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep votes (this helped, did not fit), and what is asked and not known, in this file: masked, never whole "
+    "questions. Without it nothing is kept.",
+)
 @base_option
 @index_option
 def serve(
@@ -104,10 +125,13 @@ def serve(
     names: tuple[str, ...],
     proxies: str | None,
     access_log: bool,
+    roots: tuple[Path, ...],
+    only_agents: bool,
+    feedback: Path | None,
     bases: tuple[str, ...],
     index: Path | None,
 ) -> None:
-    """Serve the base over HTTP: a page to search in, and a JSON API. Stop it with Ctrl-C.
+    """Serve the base over HTTP: a page to search in, a JSON API, and /mcp for agents. Stop it with Ctrl-C.
 
     \b
       kb serve                                   http://127.0.0.1:8080/
@@ -140,23 +164,25 @@ def serve(
         place = bind("127.0.0.1" if host == "localhost" else host, port)
     except OSError as error:
         raise _taken(host, port, error) from None
-    echo(say("kb: opening the base (the first time its index is made, which takes a while) ..."), err=True)
-    worker = _fork(workers, place, index, bases) if workers > 1 else None
-    with Progress(is_terminal(sys.stderr)) as progress:
-        opened = open_base(index, bases, progress)
-    with opened as base:
-        base.search("warm up 预热")
+    with place:
+        echo(say("kb: opening the base (the first time its index is made, which takes a while) ..."), err=True)
+        worker = _fork(workers, place, index, bases) if workers > 1 else None
+        with Progress(is_terminal(sys.stderr)) as progress:
+            opened = open_base(index, bases, progress, votes=False)
+        with opened as base:
+            heard = _hears(base, feedback)
+            base.search("warm up 预热")
 
-        def ready(port: int) -> None:
-            if worker is None or worker.first:
-                _welcome(base.size, host, port, rules)
-            if worker is not None:
-                worker.say_ready()
+            def ready(port: int) -> None:
+                if worker is None or worker.first:
+                    _welcome(base.size, host, port, rules, "mcp" if only_agents else "")
+                if worker is not None:
+                    worker.say_ready()
 
-        try:
-            _answer(base, rules, place, ready, access_log)
-        except OSError as error:
-            raise _taken(host, port, error) from None
+            try:
+                _answer(base, rules, place, ready, access_log, roots, heard, only_agents=only_agents)
+            except OSError as error:
+                raise _taken(host, port, error) from None
 
 
 def _fork(workers: int, place: Place, index: Path | None, bases: tuple[str, ...]) -> Worker:
@@ -171,11 +197,11 @@ def _fork(workers: int, place: Place, index: Path | None, bases: tuple[str, ...]
         raise click.UsageError(say("several workers need a folder for temporary files: {why}", why=why)) from None
 
 
-def _welcome(size: int, host: str, port: int, rules: Rules) -> None:
+def _welcome(size: int, host: str, port: int, rules: Rules, path: str) -> None:
     at_home = _is_loopback(host)
     shown = platform.node() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-    echo(f"kb: {size} issues at http://{shown}:{port}/  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
-    if rules.token is not None:
+    echo(f"kb: {size} issues at http://{shown}:{port}/{path}  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
+    if rules.token is not None and not path:
         echo("    the page asks for the token; programs send it as `Authorization: Bearer`", err=True)
         echo("    页面会询问令牌；程序用请求头 Authorization: Bearer 携带", err=True)
     if not at_home and not rules.proxies:
@@ -183,11 +209,39 @@ def _welcome(size: int, host: str, port: int, rules: Rules) -> None:
         echo("    令牌以明文传输：请在前面加一层 TLS 代理", err=True)
 
 
-def _answer(base: AnyBase, rules: Rules, place: Place, ready: Callable[[int], None], access_log: bool) -> None:
+def _hears(base: AnyBase, path: Path | None) -> Feedback | None:
+    """The file of `--feedback`, whose votes count from now on. Raises FeedbackError for one that cannot be used."""
+    from kb.feedback import place
+
+    if path is None or str(path) == place.OFF:
+        return None
+    from kb.feedback.voices import Voiced
+
+    feedback = place.opened(path)
+    feedback.person("")  # a file that cannot be used is told now, and not at the first vote
+    base.votes = Voiced(feedback)
+    return feedback
+
+
+def _answer(
+    base: AnyBase,
+    rules: Rules,
+    place: Place,
+    ready: Callable[[int], None],
+    access_log: bool,
+    roots: Sequence[Path],
+    feedback: Feedback | None,
+    *,
+    only_agents: bool,
+) -> None:
     """Until a signal comes: the whole server, or one of its workers."""
     try:
-        from kb.serve import create_app
         from kb.serve.listen import serve_at
+
+        if only_agents:  # it needs less: the extra `mcp` alone
+            from kb.serve.mcp import create_mcp_app
+        else:
+            from kb.serve import create_app
     except ModuleNotFoundError:
         raise ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"') from None
     from kb.serve.access import line
@@ -195,7 +249,12 @@ def _answer(base: AnyBase, rules: Rules, place: Place, ready: Callable[[int], No
     def log(scope: Scope, status: int, seconds: float) -> None:
         echo(line(scope, status, seconds), err=True)
 
-    serve_at(place, create_app(base, rules, log=log if access_log else None), ready=ready, lifespan=True)
+    told = log if access_log else None
+    if only_agents:
+        app = create_mcp_app(base, rules, log=told, roots=roots)
+    else:
+        app = create_app(base, rules, feedback=feedback, log=told, roots=roots)
+    serve_at(place, app, ready=ready, lifespan=True)
 
 
 def _networks(proxies: str | None) -> tuple[Network, ...]:

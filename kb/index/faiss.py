@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["FaissStore", "publish"]
 
 _ATTEMPTS = 5  # how often an index may be replaced under a reader that is just opening it
+_MOST_KEPT = 1 << 24  # numbers in the table of vectors that are also kept as float32: 64 MB
 
 
 def publish(folder: Path, batch: Batch) -> str:
@@ -265,7 +266,8 @@ class FaissStore:
             best = np.zeros(self.size, np.float32)
             valid = found[0] >= 0
             np.maximum.at(best, owners[found[0][valid]], cosines[0][valid])
-            ranking = rank(best, k)
+            seen = np.flatnonzero(best)
+            ranking = rank(best[seen], k, seen)
             # What was not seen is no nearer than the last that was; as near as the k-th, it might come before it.
             unseen = float(cosines[0, -1])
             if depth == most or unseen <= 0 or (len(ranking.rows) == k and ranking.scores[-1] > unseen):
@@ -293,7 +295,24 @@ class FaissStore:
         counts = np.searchsorted(owners, rows, side="right") - firsts
         # Every view of every row, as positions in the table: firsts[i], firsts[i] + 1, ... one row after the other.
         at = np.arange(counts.sum()) + np.repeat(firsts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        return Views(self._views.vectors[at].astype(np.float32), owners[at], self._views.kinds[at])
+        return Views(self._floats(rows, at), owners[at], self._views.kinds[at])
+
+    def _floats(self, rows: Array, at: Array) -> Array:
+        """(len(at), dim) float32: the vectors at these places of the table, all those of `rows`. The same records are
+        near to many questions, and to widen their halves takes longer than to compare them: it is done once for each,
+        unless the table is too large to be kept twice."""
+        if self._views.vectors.size > _MOST_KEPT:
+            return self._views.vectors[at].astype(np.float32)
+        wide, is_wide = self._widened
+        if not is_wide[rows].all():
+            wide[at] = self._views.vectors[at]
+            is_wide[rows] = True  # only now: another thread may ask for the same rows
+        return wide[at]
+
+    @cached_property
+    def _widened(self) -> tuple[Array, Array]:
+        """The table of vectors as float32, and of which rows it holds them. What is not written to takes no memory."""
+        return np.empty(self._views.vectors.shape, np.float32), np.zeros(self.size, bool)
 
     def weights(self, terms: Sequence[str], rows: Array) -> Array:
         p = self._postings

@@ -27,6 +27,9 @@ LANGS: tuple[Lang, ...] = ("en", "zh")
 """a language's position here is its number in `Columns.lang`"""
 
 
+_MOST_NUMBERS, _LONGEST_KEPT = 1 << 14, 64  # terms, and characters of one, that are kept with their numbers
+
+
 @dataclass(eq=False, repr=False)
 class Columns:
     """What each row is."""
@@ -93,7 +96,22 @@ class Vocabulary:
 
     def numbers(self, terms: Sequence[str]) -> Array:
         """(len(terms),) int64: the number of each, or -1."""
-        return np.fromiter((find(self.terms, term) for term in terms), np.int64, len(terms))
+        memo, numbers = self._numbers, list[int]()
+        if len(memo) > _MOST_NUMBERS:
+            memo.clear()
+        for term in terms:
+            number = memo.get(term)
+            if number is None:
+                number = find(self.terms, term)
+                if len(term) <= _LONGEST_KEPT:
+                    memo[term] = number
+            numbers.append(number)
+        return np.array(numbers, np.int64)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """A memo of `numbers`: the terms of a question are looked up several times."""
+        return {}
 
     @cached_property
     def _segmenter(self) -> Segmenter:

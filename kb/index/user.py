@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["NOWHERE", "cache_folder", "config_folder", "is_own"]
+__all__ = ["NOWHERE", "cache_folder", "config_folder", "data_folder", "is_own"]
 
 NOWHERE = Path(os.devnull)
 """nothing can be read or written below it"""
@@ -20,6 +20,11 @@ def cache_folder() -> Path:
 def config_folder() -> Path:
     """For settings."""
     return _folder("APPDATA", "AppData/Roaming", "Library/Application Support", "XDG_CONFIG_HOME", ".config")
+
+
+def data_folder() -> Path:
+    """For what the user gave and what cannot be made again."""
+    return _folder("LOCALAPPDATA", "AppData/Local", "Library/Application Support", "XDG_DATA_HOME", ".local/share")
 
 
 def is_own(*paths: Path) -> bool:

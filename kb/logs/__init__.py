@@ -14,6 +14,7 @@ lines, or the fingerprints that match a line. Everything works on text alone, in
     errors        the error lines that a page quotes, in a fence or inside a sentence
     fingerprints  the error lines of a base as runs of words, and those that match a line
     lines         bytes of a log in pieces -> whole lines as text
+    unpack        a packed log -> its bytes in pieces
 
 Import from these modules: the package itself loads none of them, because a search needs only some of them.
 """

@@ -9,13 +9,14 @@ the question says in the symptom, or only in the fix? Does the record know every
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
-from kb.arrays import Array
+from kb.arrays import Array, finite
 from kb.encoders import Encoder, term_table
 from kb.index.profile import FRONT, Field, Profile, Sentence, digests
 from kb.logs.codes import Codes, particulars
@@ -93,7 +94,7 @@ class Question:
         found = [*query.signatures[:_MOST_LINES], *sentences(query.prose[:_PROSE_CHARS], _MOST_SENTENCES)]
         distinct = list(dict.fromkeys(mask(clean(one))[:400] for one in found))[:_MOST_SENTENCES]
         distinct = distinct or [query.prose[:400]]
-        vectors = np.nan_to_num(self._encoder.encode(distinct, kind="query"), posinf=0, neginf=0)
+        vectors = finite(self._encoder.encode(distinct, kind="query"))
         return vectors, _vectors(distinct)[1]
 
 
@@ -172,11 +173,12 @@ def evidence(
     means = [mean for mean, _ in in_sentences]
     judged = subjects[: len(kin)]
     of_question = _of_question(question)
+    by_score, by_description = _ranked(scores), _ranked(described)
     return [
         Evidence(
-            lead=scores[i] - _best(_others(scores, kin[i])),
-            lead_over_rest=scores[i] - _mean(sorted(_others(scores, kin[i]), reverse=True)[:3]),
-            described_lead=described[i] - _best(_others(described, kin[i])),
+            lead=scores[i] - _best(_first(by_score, kin[i], 1)),
+            lead_over_rest=scores[i] - _mean(_first(by_score, kin[i], 3)),
+            described_lead=described[i] - _best(_first(by_description, kin[i], 1)),
             sentence_lead=means[i] - _best(_others(means[: RIVALS + 1], kin[i])),
             confusable_lead=in_sentences[i][1],
             **of_question,
@@ -188,6 +190,16 @@ def evidence(
             zip(judged, _coverage(question, judged), _aligned(question, judged, terms), strict=True)
         )
     ]
+
+
+def _ranked(values: Sequence[float]) -> list[tuple[float, int]]:
+    """Each with its position, the highest first."""
+    return sorted(zip(values, range(len(values)), strict=True), reverse=True)
+
+
+def _first(ranked: Iterable[tuple[float, int]], kin: Set[int], count: int) -> list[float]:
+    """The highest values of those that are no kin."""
+    return list(islice((value for value, i in ranked if i not in kin), count))
 
 
 def _others(values: Sequence[float], kin: Set[int]) -> list[float]:

@@ -7,13 +7,13 @@ Chinese question with English terms in it finds words in both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from kb.arrays import Array
+from kb.arrays import Array, finite
 from kb.encoders import Encoder
 from kb.index.header import Vocabulary
 from kb.index.passages import View
@@ -51,8 +51,10 @@ class Printed:
     """The error lines of a record, and what it says about the numbers in them."""
 
     issue: str
-    terms: list[list[str]]
+    terms: list[set[str]]
     """of each line, its variable parts masked"""
+    pairs: list[ranking.Pairs]
+    """of each line, the same in pairs of neighbours"""
     codes: Codes
     conditions: tuple[str, ...]
     branches: tuple[Branch, ...]
@@ -106,7 +108,7 @@ def candidates(
     shares = _merged(said.prose, said.errors)
     terms = _most_informative(information, said.errors, _merged(shares, said.context))
     texts = [question_text(query), "\n".join(query.signatures[:3]) or query.prose[:2000]]
-    vector, main_vector = np.nan_to_num(encoder.encode(texts, kind="query"), posinf=0, neginf=0)
+    vector, *others = finite(encoder.encode(list(dict.fromkeys(texts)), kind="query"))
     found = _nearest(store, vector, terms, None, k + len(absent))
     if rows is not None:
         found |= _nearest(store, vector, terms, rows, k)
@@ -135,8 +137,10 @@ def candidates(
     weights = np.maximum.reduceat(row_weights, starts, axis=0)
     informative = information.of(terms)
     views = store.views(np.sort(translations))
-    cosines = np.maximum.reduceat(_cosines(views, vector, translations), starts, axis=0).clip(0, 1)
-    described = np.maximum.reduceat(_cosines(views, main_vector, translations)[:, View.DESCRIBED], starts)
+    nearness = _cosines(views, vector, translations)
+    cosines = np.maximum.reduceat(nearness, starts, axis=0).clip(0, 1)
+    of_main = _cosines(views, others[0], translations) if others else nearness  # a line by itself is both texts
+    described = np.maximum.reduceat(of_main[:, View.DESCRIBED], starts)
     bm25, margin = ranking.scaled_bm25(weights.sum(axis=1), information.unseen)
     nothing = np.zeros(len(starts), np.float32)
     table = {
@@ -195,11 +199,12 @@ def _compare_errors(
     `printed`: by position, of the issues that are compared."""
     lines = [tokenise(mask(line)) for line in (query.signatures or (query.prose,))]
     codes_asked = codes_of(query)
+    asked = list(map(ranking.bigrams, lines))
     telling = [said for line in lines if sum((said := _information_of(line, information)).values()) >= _SAYS_ENOUGH]
     ruled_out, repeated = np.zeros(len(table["bigram_overlap"]), bool), np.zeros(len(table["bigram_overlap"]))
     has_numbers = any(map(str.isdigit, query.text))
     for i, one in printed.items():
-        table["bigram_overlap"][i] = ranking.bigram_overlap(lines, one.terms)
+        table["bigram_overlap"][i] = ranking.bigram_overlap(asked, one.pairs)
         repeated[i] = _repeated(telling, one.terms)
         ruled_out[i] = bool(one.conditions) and has_numbers and _excluded(query.text, one.conditions)
         if ruled_out[i] or contradicts(codes_asked, one.codes):
@@ -215,12 +220,12 @@ def _information_of(line: Sequence[str], information: TermInformation) -> dict[s
     return dict(zip(terms, (information.of(terms) / information.unseen).tolist(), strict=True))
 
 
-def _repeated(lines: Sequence[Mapping[str, float]], printed: Sequence[Sequence[str]]) -> float:
+def _repeated(lines: Sequence[Mapping[str, float]], printed: Sequence[Set[str]]) -> float:
     """How much of the nearest of `lines` (terms and what each says) one printed line repeats."""
     return max(
         (
             sum(says for term, says in line.items() if term in there) / sum(line.values())
-            for there in map(set, printed)
+            for there in printed
             for line in lines
         ),
         default=0.0,
@@ -264,7 +269,7 @@ def met_branches(text: str, branches: Sequence[Branch]) -> list[str]:
     from kb.logs.quantities import quantities
 
     found = quantities(text)
-    met = [branch.issue for branch in branches if evaluate([branch.condition], found, text) is True]
+    met = [one.issue for one in branches if one.condition and evaluate([one.condition], found, text) is True]
     return list(dict.fromkeys(met))
 
 

@@ -11,7 +11,7 @@ on. Chosen by hand are only the constants below.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import fields
 from functools import cache
 from itertools import pairwise
@@ -90,7 +90,7 @@ def lead(scores: Array, far: float) -> Array:
     if not len(scores):
         return np.zeros(0)
     first = int(np.argmax(scores))
-    others = np.delete(scores, first)
+    others = np.concatenate([scores[:first], scores[first + 1 :]])
     leads = scores - scores[first]
     leads[first] = scores[first] - (others.max() if len(others) else 0.0)
     return np.asarray(np.clip(leads / far, -1, 1))
@@ -110,12 +110,19 @@ def coverage(weights: Array, information: Array, unseen: float) -> Array:
     return np.asarray(covered / (information.sum() + unseen), np.float32)
 
 
-def bigram_overlap(lines: Sequence[Sequence[str]], errors: Sequence[Sequence[str]]) -> float:
-    """The nearest pair of a question's line and a record's error line, both as terms: shared pairs of neighbours, over
-    those of the shorter line (Szymkiewicz-Simpson overlap), damped where few pairs are shared."""
+Pairs = Set[tuple[str, str]]
+
+
+def bigrams(line: Sequence[str]) -> Pairs:
+    """The pairs of neighbours in a line of terms."""
+    return set(pairwise(line))
+
+
+def bigram_overlap(asked: Iterable[Pairs], errors: Iterable[Pairs]) -> float:
+    """The nearest pair of a question's line and a record's error line, both as `bigrams`: shared pairs, over those of
+    the shorter line (Szymkiewicz-Simpson overlap), damped where few pairs are shared."""
     best = 0.0
-    asked = [set(pairwise(line)) for line in lines]
-    for printed in (set(pairwise(error)) for error in errors):
+    for printed in errors:
         for pairs in asked:
             shared = len(pairs & printed)
             if shared:

@@ -121,8 +121,11 @@ class Searcher:
         header = self.store.header
         names = {one.casefold(): one for one in [*header.columns.subjects, *header.manifest["projects"]]}
         near = [names[one] for one in get_close_matches((name or "").casefold()[:100], names, n=3)]
-        known = ", ".join(header.manifest["projects"][:20])
-        return f"did you mean {' or '.join(near)}?" if near else f"`kb projects` lists them: {known}"
+        if near:
+            return f"did you mean {' or '.join(near)}?"
+        known = header.manifest["projects"]
+        more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+        return f"`kb projects` lists them: {', '.join(known[:10])}{more}"
 
     def _of_readings(
         self,
@@ -215,7 +218,8 @@ class Searcher:
         curves = [curve_for(pasted=pasted, phrasings=phrasings) for phrasings in (False, True)]
         rivals = [at for at in every[: RIVALS + 1].tolist() if at not in order]
         looked_at = [*order.tolist(), *rivals]
-        everyone = [*looked_at, *np.delete(np.arange(len(scores)), looked_at).tolist()]
+        seen = set(looked_at)
+        everyone = [*looked_at, *(at for at in range(len(scores)) if at not in seen)]
         place = {at: n for n, at in enumerate(everyone)}
         ready = self._ready
         told = evidence(
@@ -230,9 +234,9 @@ class Searcher:
             self._ready = _Ready()  # other threads end with the old one
         verified: list[tuple[float, Evidence]] = []
         for at, one in zip(order.tolist(), told, strict=True):
-            others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
             sure = confidence(one, curves[one.lists_phrasings])
             if not one.lists_phrasings:
+                others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
                 sure = of_a_repeated_line(sure, float(found.repeated[at]), others)
             verified.append((0.0 if found.ruled_out[at] else sure, one))
         return verified
@@ -298,7 +302,12 @@ class Searcher:
             record = self._record(row)
             terms = [self.store.header.vocabulary.tokenise(mask(line)) for line in record.errors]
             found = self._printed[row] = Printed(
-                record.issue, terms, codes("\n".join(record.errors)), record.conditions, record.branches
+                record.issue,
+                list(map(set, terms)),
+                list(map(ranking.bigrams, terms)),
+                codes("\n".join(record.errors)),
+                record.conditions,
+                record.branches,
             )
         return found
 

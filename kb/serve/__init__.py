@@ -1,7 +1,7 @@
 """The base over HTTP (a JSON API for programs, a page for people) and over the Model Context Protocol.
 
 In: an open base, or several, and `Rules` that say who may ask. Out: `create_app` gives an ASGI application, and `serve`
-runs it on a socket until it is told to stop. `kb mcp` uses `kb.serve.mcp`.
+runs it on a socket until it is told to stop. `kb mcp` uses `kb.serve.mcp`, which is at `/mcp` of the application, too.
 
 app        the tables of routes, behind the guard         guards    who may ask, how much, how long: a threat model
 routes     what a table is, and how an answer is sent     listen    the socket, slow clients, how it stops
@@ -15,7 +15,8 @@ session    who has shown the token; the cookie            attempts  slows down w
 login      /api/session                                   proxy     what a proxy says of the client
 asgi       types, and how a request is refused            access    the access log
 place      the socket                                     workers   several processes on it
-mcp        the three tools for coding agents              skill     SKILL.md, which teaches an agent to ask
+voting     /api/feedback, and what is asked and not known
+mcp        tools, resources and prompt for agents         skill     SKILL.md, which teaches an agent to ask
 
 The names below are imported at first use: `kb.serve.mcp` needs neither starlette nor prometheus_client for itself, and
 an application can be tested without uvicorn.

@@ -235,8 +235,10 @@ async def _read(receive: Receive, most: int) -> bytes:
 
 
 def _too_long(most: int) -> Refusal:
+    """The connection stays: what still comes is thrown away for a while (`listen`). A client, and more so a proxy, to
+    which it is closed while it is sending does not read why."""
     size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
-    return Refusal(413, f"the body is longer than {size}", "send the end of the log", [("connection", "close")])
+    return Refusal(413, f"the body is longer than {size}", "send it packed with gzip, or its end")
 
 
 def _require_short(scope: Scope) -> None:

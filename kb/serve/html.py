@@ -74,7 +74,11 @@ def document(title: str, lang: Lang, up: str, head: Iterable[Element], main: Ele
         *head,
     ]
     mark = make("img", {"src": f"{up}kb.svg", "alt": "", "width": "28", "height": "28"})
-    bar = make("header", None, make("a", {"class": "brand", "href": f"{up}#/"}, mark, make("span", None, "kb")))
+    bar = make(
+        "header",
+        None,
+        make("a", {"class": "brand", "href": f"{up}#/", "aria-label": "kb"}, mark, make("span", None, "kb")),
+    )
     body = make("body", None, bar, make("main", None, make("div", {"id": "view"}, main)))
     page = make("html", {"lang": HTML_LANG[lang]}, make("head", None, *parts), body)
     written: bytes = tostring(page, encoding="utf-8", method="html")

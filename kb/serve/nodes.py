@@ -40,7 +40,8 @@ def parse(markdown: str) -> list[Node]:
 
 def tree(record: IssueRecord) -> dict[str, list[Node]]:
     """The texts of a record, by the name of the field."""
-    return {name: parse(getattr(record, name)) for name in ("summary", "symptom", "cause", "fix", "triage")}
+    fields = ("summary", "symptom", "cause", "fix", "triage", "only_when", "confusable")
+    return {name: parse(getattr(record, name)) for name in fields}
 
 
 def _tree(tokens: list[Token]) -> list[Node]:

@@ -9,12 +9,27 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from kb.serve import params
-from kb.serve.shapes import Answer, Error, Health, Issue, Issues, Projects, Report, ShortAnswer
+from kb.serve.shapes import (
+    Answer,
+    Error,
+    FeedbackState,
+    Health,
+    Issue,
+    Issues,
+    Projects,
+    Report,
+    ShortAnswer,
+    Vote,
+)
+from kb.serve.voting import VoteBody
 
 __all__ = ["contract"]
 
 Json = dict[str, Any]
-_SHAPES = (Answer, ShortAnswer, Report, Issue, Issues, Projects, Health, Error, params.SearchBody, params.ScanBody)
+_SHAPES = (
+    *(Answer, ShortAnswer, Report, Issue, Issues, Projects, Health, Vote, FeedbackState, Error),
+    *(params.SearchBody, params.ScanBody, VoteBody),
+)
 _ERRORS = {
     400: "The question, a parameter or the packing of the body cannot be used.",
     401: "The server wants a token.",
@@ -24,13 +39,14 @@ _ERRORS = {
     413: "The body is too long.",
     415: "The body is of a kind that is not read here.",
     421: "The server does not answer to that host name.",
+    429: "Too many wrong tokens, or votes, came from this address.",
     431: "Address and headers are too long.",
     500: "A mistake in kb.",
     503: "Too busy, stopping, or the base cannot be searched.",
 }
 _POSTED = (400, 408, 413, 415)
 _KEPT = {"304": {"description": "The client has it already: its ETag is the one in If-None-Match."}}
-_ANYWHERE = (401, 403, 421, 431, 500, 503)
+_ANYWHERE = (401, 403, 421, 429, 431, 500, 503)
 _SEARCH = "Find the known issue for an error line, a log or a description"
 _LIST, _PROJECTS = "All issues, or those of a project", "The projects of the base"
 _SCAN = "List the issues that occur in a log, each with its lines"
@@ -72,6 +88,13 @@ def contract(version: str) -> Json:
                 "get": _operation(
                     "listProjects", "The projects of the base", (Projects,), params.NoParams, 400, kept=True
                 )
+            },
+            "/api/feedback": {
+                "get": _operation(
+                    "feedbackState", "Does this server keep votes?", (FeedbackState,), params.NoParams, 400
+                ),
+                "post": _operation("vote", "Say whether an issue helped", (Vote,), params.NoParams, 404, 429, *_POSTED)
+                | {"requestBody": {"required": True, "content": _content(VoteBody)}},
             },
             "/healthz": {"get": _operation("health", "Is the server up, and what does it serve?", (Health,))},
         },

@@ -150,7 +150,7 @@ def _explained(error: ValidationError, model: type[NoParams]) -> QueryError:
         hint = f"there are {', '.join(model.model_fields)}" if model.model_fields else "this path takes no parameters"
         return QueryError(f"there is no parameter {_short(name)}", hint=hint)
     if first["type"] == "missing":
-        return QueryError("there is no question", hint=f"{name} is {model.model_fields[name].description}")
+        return QueryError("there is no question", hint=f"{name}: {model.model_fields[name].description}")
     problem = first["msg"].replace("Input should", "must").replace("String should", "must")
     problem = problem if problem.startswith("must") else f"cannot be read: {problem}"
     return QueryError(f"{name} {problem}", hint=model.model_fields[name].description)

@@ -18,6 +18,7 @@ from kb.serve.bodies import PIECE, Sent
 from kb.serve.metrics import Metrics
 from kb.serve.params import ScanBody, ScanOptions, SearchBody, SearchOptions, SearchParams, from_pairs
 from kb.serve.routes import Table, dumped, json_response
+from kb.serve.voting import LOG_END, Listening
 from kb.serve.work import ClientGone, Gone, Work
 from kb.text.decode import decode
 from kb.why import answer_with_why
@@ -33,14 +34,15 @@ __all__ = ["table"]
 _INLINE = 4000  # characters or bytes
 
 
-def table(base: AnyBase, metrics: Metrics) -> Table:
-    asking = _Asking(base, metrics)
+def table(base: AnyBase, metrics: Metrics, hears: Listening) -> Table:
+    asking = _Asking(base, metrics, hears)
     return Table({"/api/search": {"GET": asking.search, "POST": asking.search}, "/api/scan": {"POST": asking.scan}})
 
 
 class _Asking:
-    def __init__(self, base: AnyBase, metrics: Metrics) -> None:
+    def __init__(self, base: AnyBase, metrics: Metrics, hears: Listening) -> None:
         self._base = base
+        self._hears = hears
         self._metrics = metrics
         self._work = Work()
 
@@ -76,6 +78,8 @@ class _Asking:
             min_confidence=next((one for one in given if one is not None), KNOWN_AT),
         )
         self._metrics.count_answer(result.verdict, draft=options.draft)
+        if not options.draft:
+            self._hears.note(result)
         return dumped(_form(result, options))
 
     def _scan_sent(self, sent: Sent, gone: Gone) -> bytes:
@@ -85,12 +89,16 @@ class _Asking:
         if options.project is not None:
             self._base.search("error", 1, project=options.project)  # raises for a project without issues
         one = Scans(self._base.scanners(options.project), lang=options.lang, warnings=options.warnings)
+        end = b""
         for piece in _small(pieces or iter(())):
             if gone():
                 raise ClientGone
             one.feed(piece)
+            end = (end + piece)[-LOG_END:]
         report = one.finish().at_least(options.min_confidence)
         self._metrics.count_scan(report.verdict)
+        if report.verdict == "unknown":
+            self._hears.note_log(end)
         return dumped(short_report(report) if options.brief else report.as_dict())
 
 

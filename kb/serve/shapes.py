@@ -44,6 +44,8 @@ class Tree(_Shape):
     cause: list[str | Element]
     fix: list[str | Element]
     triage: list[str | Element]
+    only_when: list[str | Element]
+    confusable: list[str | Element]
 
 
 OptionalTree = Annotated[Tree | None, Field(description="Only with render=tree.")]
@@ -70,6 +72,12 @@ class Disagreement(_Shape):
     issue: list[str]
 
 
+class VoicesOf(_Shape):
+    helped: float
+    did_not_fit: float
+    before: Annotated[float, Field(ge=0, le=1, description="The confidence without them.")]
+
+
 class Why(_Shape):
     evidence: Annotated[dict[str, Counted], Field(description="By name; what counts most comes first.")]
     conditions: Annotated[dict[str, bool | None], Field(description="Does it hold? Null: the question does not say.")]
@@ -77,6 +85,7 @@ class Why(_Shape):
         dict[str, Disagreement], Field(description="Kinds of codes, GPUs and libraries in which both differ.")
     ]
     ruled_out: Annotated[bool, Field(description="A condition does not hold.")]
+    voices: Annotated[VoicesOf | None, Field(description="What people said of it; null: nothing that counts.")]
 
 
 class Result(_Shape):
@@ -247,6 +256,17 @@ class Health(_Shape):
     uptime_s: float
     bases: Annotated[list[str], Field(description="Those that answer; of a folder only its name.")]
     silent: Annotated[list[str], Field(description="Those that do not.")]
+
+
+class Vote(_Shape):
+    issue: str
+    verdict: Literal["helped", "did_not_fit", "none"]
+    helped: Annotated[float, Field(ge=0, description="Voices for this question that say so.")]
+    did_not_fit: Annotated[float, Field(ge=0)]
+
+
+class FeedbackState(_Shape):
+    on: Annotated[bool, Field(description="Does this server keep votes?")]
 
 
 class Error(_Shape):

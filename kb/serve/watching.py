@@ -15,33 +15,39 @@ from starlette.responses import Response
 import kb
 from kb.bases import Bases
 from kb.errors import QueryError
-from kb.serve.metrics import CONTENT_TYPE, Metrics
-from kb.serve.routes import NOT_KEPT, Table, dumped, json_response, tagged_response
+from kb.serve.routes import NOT_KEPT, Handler, Table, dumped, json_response, tagged_response
 
 if TYPE_CHECKING:
     from kb.base import KnowledgeBase
     from kb.bases import AnyBase
+    from kb.serve.metrics import Metrics
 
 __all__ = ["table"]
 
 TRY_EVERY_S = 10.0
 
 
-def table(base: AnyBase, metrics: Metrics) -> Table:
-    watching = _Watching(base, metrics)
-    return Table(
-        {
-            "/healthz": {"GET": watching.health},
-            "/metrics": {"GET": watching.metrics},
-            "/openapi.json": {"GET": watching.contract},
-        }
-    )
+def table(base: AnyBase, metrics: Metrics | None) -> Table:
+    """Without `metrics`, for a server that has no API, only `/healthz`."""
+    watching = _Watching(base)
+    health: dict[str, dict[str, Handler]] = {"/healthz": {"GET": watching.health}}
+    if metrics is None:
+        return Table(health)
+    return Table({**health, "/metrics": {"GET": _sends(metrics)}, "/openapi.json": {"GET": watching.contract}})
+
+
+def _sends(metrics: Metrics) -> Handler:
+    from kb.serve.metrics import CONTENT_TYPE
+
+    async def send(request: Request) -> Response:
+        return Response(metrics.text(), media_type=CONTENT_TYPE, headers=NOT_KEPT)
+
+    return send
 
 
 class _Watching:
-    def __init__(self, base: AnyBase, metrics: Metrics) -> None:
+    def __init__(self, base: AnyBase) -> None:
         self._base = base
-        self._metrics = metrics
         self._since = time.monotonic()
         self._try_at = self._since
 
@@ -74,9 +80,6 @@ class _Watching:
             with suppress(QueryError):
                 base.search("error", 1)
         self._try_at = time.monotonic() + TRY_EVERY_S
-
-    async def metrics(self, request: Request) -> Response:
-        return Response(self._metrics.text(), media_type=CONTENT_TYPE, headers=NOT_KEPT)
 
     async def contract(self, request: Request) -> Response:
         return tagged_response(request, "contract", _contract)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -48,7 +49,7 @@ class Work:
             finally:
                 self._places.release()  # not before: the queue holds the body until then
 
-        ready = asyncio.wrap_future(self._pool.submit(begin))
+        ready = asyncio.wrap_future(self._pool.submit(copy_context().run, begin))
         left = asyncio.ensure_future(_hung_up(request))
         try:
             waited: set[asyncio.Future[Any]] = {ready, left}

@@ -2,6 +2,7 @@
 // with what tells them apart; a plain sheet with what one can do next.
 
 import { answerCard, card } from "./card.js";
+import { feedback } from "./feedback.js";
 import { copy, el, permalink, visible } from "./parts.js";
 import { say } from "./words.js";
 
@@ -25,6 +26,7 @@ function knownParts({ results, more, text, project }, acts) {
   const rest = others.map((hit) => card(hit, acts));
   return [
     answerCard(first, acts),
+    feedback(first.issue, text),
     more && rest.length ? el("h2", { class: "near" }, say("also in log")) : null,
     ...(more ? rest : []),
     !more && rest.length ? fold(say("near", { n: rest.length }), rest) : null,
@@ -36,7 +38,7 @@ function likelyParts({ results, likely, text, project }, acts) {
   const some = results.filter((hit) => likely.includes(hit.issue));
   const cards = some.map((hit) => card(hit, { ...acts, likely: true, open: some.length === 1 }));
   const head = el("div", { class: "likely" }, el("h2", { tabindex: "-1" }, el("span", { class: "mark", "aria-hidden": "true" }, "?"), say("likely")), el("p", {}, say("likely why", { n: cards.length })));
-  return [head, ...cards, shareLine(text, project)].filter(Boolean);
+  return [head, ...cards.flatMap((one, n) => [one, feedback(some[n].issue, text)]), shareLine(text, project)].filter(Boolean);
 }
 
 function unknownParts({ results, project, isLog, lines, text }, acts) {

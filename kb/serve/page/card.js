@@ -1,11 +1,11 @@
 // One issue in an answer: what it is and what to try stand first, symptom and details are folded below.
 
-import { copy, el, elements, externalLink, links, permalink, tag } from "./parts.js";
+import { copy, el, elements, links, permalink, sourceLink, tag } from "./parts.js";
 import { say } from "./words.js";
 
 const MOST_CHIPS = 4;
 
-function languageOf(hit) {
+export function languageOf(hit) {
   return hit.lang === "zh" ? "zh-Hans" : "en";
 }
 
@@ -34,12 +34,12 @@ function coded(text) {
   return text.split(/`([^`]+)`/).map((part, n) => (n % 2 ? el("code", {}, part) : part));
 }
 
-function versions(hit) {
+export function versions(hit) {
   return hit.versions.length ? el("p", { class: "versions" }, el("span", { class: "visually-hidden" }, say("versions")), ...hit.versions.map((one) => el("span", {}, one))) : null;
 }
 
 // In short: the summary, else how the cause begins.
-function gist(hit) {
+export function gist(hit) {
   const nodes = hit.tree.summary.length ? hit.tree.summary : hit.tree.cause.slice(0, 1);
   const leads = hit.leads_to?.length
     ? el("p", { class: "leads" }, say("leads to"), " ", ...hit.leads_to.flatMap((one, n) => [n ? ", " : "", el("a", { href: permalink(one) }, one)]))
@@ -48,12 +48,12 @@ function gist(hit) {
 }
 
 // What to try first, with the one button that copies it.
-function cure(hit) {
+export function cure(hit, heading = "h3") {
   const { says, code, warnings } = hit.cure;
   if (!says && !code) return el("p", { class: "none" }, say("no fix"));
   const button = el("button", { type: "button", class: "copy", "aria-label": say("copy cure"), on: { click: () => copy(code, button) } }, say("copy"));
   return el("section", { class: "cure", lang: languageOf(hit) },
-    el("h3", {}, say("try first")),
+    el(heading, {}, say("try first")),
     says ? el("p", {}, ...coded(says)) : null,
     ...warnings.map((one) => el("p", { class: "warning" }, ...coded(one))),
     code ? el("div", { class: "fence" }, el("pre", { tabindex: "0" }, el("code", { translate: "no" }, code)), button) : null);
@@ -66,7 +66,7 @@ function folded(name, hit, parts, open = false) {
 function details(hit) {
   const errors = hit.tree.symptom.length || !hit.errors.length ? hit.tree.symptom : [{ tag: "pre", lang: "", children: [hit.errors.join("\n")] }];
   const part = (name, nodes) => (nodes.length ? [el("h3", {}, say(name)), ...elements(nodes)] : []);
-  const sources = hit.sources.length ? [el("h3", {}, say("sources")), el("ul", {}, ...hit.sources.map((one) => el("li", {}, externalLink(one, one.replace(/^https?:\/\/(www\.)?/i, "")))))] : [];
+  const sources = hit.sources.length ? [el("h3", {}, say("sources")), el("ul", {}, ...hit.sources.map((one) => el("li", {}, sourceLink(one))))] : [];
   const cause = hit.tree.cause.length ? part("cause", hit.tree.cause) : [el("p", { class: "none" }, say("no cause"))];
   return [
     hit.tree.triage.length ? folded("triage", hit, elements(hit.tree.triage), true) : null,

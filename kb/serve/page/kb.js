@@ -5,9 +5,11 @@ import { answerParts, verdictWords } from "./answer.js";
 import { api, load, signIn, store } from "./api.js";
 import { asking } from "./ask.js";
 import { address, clear, fitBox, hasQuestion, listenToBox, nameLog, question, recall, remember, setQuestion, showLine } from "./box.js";
+import { browseView, projectLink } from "./browse.js";
 import { content } from "./card.js";
+import { issueView } from "./issue.js";
 import { lettersAreOn, listen, switchLetters } from "./keys.js";
-import { body, el, links, tag, visible } from "./parts.js";
+import { el, visible } from "./parts.js";
 import { currentLanguage, say, setLanguage } from "./words.js";
 
 const SLOW_MS = 700; // an answer to another question is gone after this, even if nothing has come yet
@@ -84,6 +86,7 @@ function place() {
   const parts = path.split("/").map(decoded);
   if (parts[0] === "issue" && parts.length >= 3) return { name: "issue", issue: `${parts.slice(1, -1).join("/")}#${parts.at(-1)}` };
   if (parts[0] === "browse") return { name: "browse", project: parts.slice(1).join("/") };
+  if (parts[0]) return { name: "missing" };
   return { name: "search", asked: new URLSearchParams(query) };
 }
 
@@ -107,13 +110,14 @@ async function go() {
   try {
     if (here.name === "issue") await showIssue(here.issue);
     else if (here.name === "browse") await showProjects(here.project);
+    else if (here.name === "missing") view.replaceChildren(...missing());
     else if (here.asked.get("q") && here.asked.get("q") !== question().text) {
       setQuestion({ text: here.asked.get("q"), project: here.asked.get("project") ?? "" });
       await ask();
     } else if (hasQuestion() && !state.answer) await ask();
     else showAnswer();
   } catch (error) {
-    view.replaceChildren();
+    view.replaceChildren(...(error.status === 404 ? missing() : []));
     showError(error);
   }
 }
@@ -138,22 +142,14 @@ function welcome() {
     n ? el("p", { class: "projects" }, ...some, el("a", { href: "#/browse" }, say("all projects"))) : null);
 }
 
-function projectLink(one, current = "") {
-  const chosen = one.project === current ? "true" : null;
-  return el("a", { href: `#/browse/${encodeURIComponent(one.project)}`, class: "tag", "aria-current": chosen }, one.project, el("small", {}, String(one.issues)));
-}
-
 async function showIssue(name) {
   const found = await issue(name);
   const show = (record, focus) => {
     const other = found.translations.find((one) => one.lang !== record.lang);
     document.title = `${visible(record.title)} · kb`;
-    const back = el("a", { href: "#/", class: "back" }, `← ${say(state.answer ? "back" : "back home")}`);
-    const lang = record.lang === "zh" ? "zh-Hans" : "en";
-    view.replaceChildren(back, el("article", { class: "hit open whole" },
-      el("header", {}, tag(record.project), el("h1", { lang, tabindex: "-1" }, record.title)),
-      body(record, { whole: true }), links(record, other ? () => show(other, true) : null, true)));
-    if (focus) view.querySelector(".links button").focus();
+    const back = el("a", { href: address(), class: "back" }, `← ${say(state.answer ? "back" : "back home")}`);
+    view.replaceChildren(back, issueView(record, other ? () => show(other, true) : null));
+    if (focus) $("other-language").focus();
     else view.querySelector("h1").focus({ preventScroll: true });
   };
   show(found.translations.find((one) => one.lang === currentLanguage()) ?? found.translations[0], false);
@@ -164,16 +160,16 @@ async function showProjects(project) {
   const chosen = project ? `?lang=${currentLanguage()}&project=${encodeURIComponent(project)}` : `?lang=${currentLanguage()}`;
   const { issues } = await api(`api/issues${chosen}`);
   document.title = `${visible(project || say("browse"))} · kb`;
-  const items = issues.map((one) => {
-    const [slug, number] = one.issue.split("#");
-    const link = el("a", { href: `#/issue/${encodeURIComponent(slug)}/${number}`, "data-moves": true, lang: one.lang }, one.title);
-    return el("li", {}, link, project || !one.project ? null : el("small", {}, one.project));
-  });
-  view.replaceChildren(
-    el("p", { class: "projects" }, ...state.projects.map((one) => projectLink(one, project))),
-    el("h1", { tabindex: "-1" }, project || say("all projects"), el("small", {}, say("size", { n: issues.length }))),
-    el("ul", { class: "titles" }, ...items));
+  view.replaceChildren(...(issues.length ? browseView(issues, project) : missing()));
   view.querySelector("h1").focus({ preventScroll: true });
+}
+
+// Where an address leads nowhere.
+function missing() {
+  document.title = say("title");
+  return [el("h1", { tabindex: "-1" }, say("not here")),
+    el("p", {}, say("gone why")),
+    el("p", { class: "share" }, el("a", { href: "#/" }, say("search")), " · ", el("a", { href: "#/browse" }, say("browse")))];
 }
 
 // --- keys -----------------------------------------------------------------------------------------------------------

@@ -48,9 +48,24 @@ export function elements(nodes) {
   });
 }
 
-function fence(children, language) {
-  const code = el("code", { translate: "no" }, ...children);
-  const button = el("button", { type: "button", class: "copy", on: { click: () => copy(code.textContent, button) } }, say("copy"));
+// Lines of code that one looks for first: prompts and comments are quiet, the line that names the error is not.
+const QUIET_LINE = /^\s{0,40}(?:#|\/\/|\$ |>>> )/;
+const ERROR_LINE = /^(?:\[[^\]\n]{1,40}\]:? ?)?(?:[\w.]{0,80}(?:Error|Exception|Interrupt)|Traceback|fatal|FATAL|ERROR)\b/;
+
+function lit(text) {
+  const lines = text.split("\n");
+  return lines.flatMap((line, n) => {
+    const kind = ERROR_LINE.test(line) ? "error-line" : QUIET_LINE.test(line) ? "quiet-line" : null;
+    return [kind ? el("span", { class: kind }, line) : visible(line), n < lines.length - 1 ? "\n" : ""];
+  });
+}
+
+// A block of code with the button that copies it as it was written.
+export function fence(children, language) {
+  const text = children.map((one) => one.textContent).join("");
+  const code = el("code", { translate: "no" }, ...lit(text));
+  const what = text.trim().split("\n")[0].slice(0, 60);
+  const button = el("button", { type: "button", class: "copy", "aria-label": say("copy what", { what }), on: { click: () => copy(text, button) } }, say("copy"));
   return el("div", { class: "fence" }, el("pre", { tabindex: "0", "data-language": language || null }, code), button);
 }
 
@@ -80,51 +95,14 @@ export function permalink(issue) {
   return `#/issue/${encodeURIComponent(slug)}/${number}`;
 }
 
-function section(name, nodes) {
-  const words = nodes.length ? elements(nodes) : name !== "cause" && name !== "fix" ? [] : [el("p", { class: "none" }, say(`no ${name}`))];
-  if (!words.length) return null;
-  return el("section", { class: name }, el("h3", {}, say(name)), ...words);
-}
-
-// What a record says in short, its symptom, cause and fix, then its sources. `whole` shows all sources and the aliases.
-export function body(record, { whole = false } = {}) {
-  const errors = record.tree.symptom.length ? [] : [{ tag: "pre", lang: "", children: [record.errors.join("\n")] }];
-  const symptom = record.tree.symptom.length || !record.errors.length ? record.tree.symptom : errors;
-  const aliases = whole && record.aliases?.length
-    ? el("section", {}, el("h3", {}, say("aliases")), el("ul", {}, ...record.aliases.map((one) => el("li", {}, one))))
-    : null;
-  const sources = whole ? record.sources : record.sources.slice(0, 2);
-  const rest = record.sources.length - sources.length;
-  const facts = el(
-    "dl",
-    { class: "facts" },
-    ...fact("versions", record.versions.map((one) => el("span", {}, one))),
-    ...fact("sources", [
-      ...sources.map((one) => externalLink(one, one.replace(/^https?:\/\/(www\.)?/i, ""))),
-      ...(rest > 0 ? [el("a", { href: permalink(record.issue) }, `+${rest}`)] : []),
-    ]),
-    ...fact("base", record.base && record.base !== "bundled" ? [el("span", {}, record.base)] : []),
-  );
-  const leads = record.leads_to?.length
-    ? el("p", { class: "leads" }, say("leads to"), " ", ...record.leads_to.flatMap((one, n) => [n ? ", " : "", el("a", { href: permalink(one) }, one)]))
-    : null;
-  const parts = [
-    section("summary", record.tree.summary),
-    leads,
-    section("symptom", symptom),
-    ...["cause", "fix", "triage"].map((name) => section(name, record.tree[name])),
-    aliases,
-    facts,
-  ];
-  return el("div", { class: "body", lang: record.lang === "zh" ? "zh-Hans" : "en" }, ...parts.filter(Boolean));
-}
-
-function fact(name, values) {
-  return values.length ? [el("dt", {}, say(name)), ...values.map((value) => el("dd", {}, value))] : [];
+// How a source is shown: `owner/name#12` for a thread of GitHub, else its address without the scheme.
+export function sourceLink(source) {
+  const thread = source.match(/^https?:\/\/(?:www\.)?github\.com\/([\w.-]{1,100}\/[\w.-]{1,100})\/(?:issues|pull|discussions)\/(\d{1,9})(?:[#?]\S*)?$/i);
+  return externalLink(source, thread ? `${thread[1]}#${thread[2]}` : source.replace(/^https?:\/\/(?:www\.)?/i, ""));
 }
 
 // The links below a record: to the whole issue, and to its translation (`switchLanguage`, null without one).
-export function links(record, switchLanguage, whole = false) {
+export function links(record, switchLanguage) {
   const other = record.lang === "en" ? "zh" : "en";
   const toggle = switchLanguage
     ? el("button", { type: "button", class: "quiet", lang: other, on: { click: switchLanguage } }, say("other language", {}, other))
@@ -132,7 +110,7 @@ export function links(record, switchLanguage, whole = false) {
   return el(
     "p",
     { class: "links" },
-    whole ? null : el("a", { href: permalink(record.issue) }, say("all of it")),
+    el("a", { href: permalink(record.issue) }, say("all of it")),
     toggle,
     el("code", {}, record.issue),
   );
