@@ -76,6 +76,7 @@ def test_a_vote_on_the_page(browser: Browser, index: Path, tmp_path: Path) -> No
         expect(group.get_by_role("status")).to_have_text("Taken back.")
         assert heard.votes() == []
         page.close()
+    heard.close()
 
 
 def test_no_buttons_where_nobody_listens(browser: Browser, index: Path) -> None:
