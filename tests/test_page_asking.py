@@ -313,7 +313,8 @@ def test_a_log_of_3_mb_blocks_nobody(visit: OpenPage, address: str) -> None:
     for _ in range(3):  # a busy machine makes any task long; the page's own work is in all of them
         page.wait_for_timeout(300)
         page.evaluate(
-            """() => { long.length = 0; const clipboardData = new DataTransfer(); clipboardData.setData("text/plain", log);
+            """() => { long.length = 0; const clipboardData = new DataTransfer();
+            clipboardData.setData("text/plain", log);
             box.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true })); }"""
         )
         expect(page.locator(".answer")).to_be_visible()
