@@ -309,20 +309,21 @@ def test_a_log_of_3_mb_blocks_nobody(visit: OpenPage, address: str) -> None:
         ".observe({ type: 'longtask' }) }"
     )
     page.evaluate("log => { window.log = log }", "".join(f"step {n} loss {n % 97}\n" for n in range(150_000)) + KNOWN)
-    page.wait_for_timeout(300)
-    once = page.evaluate(
-        "(() => { const before = performance.now(); log.split('\\n').sort(); return performance.now() - before })()"
-    )
-    page.wait_for_timeout(300)
-    page.evaluate("long.length = 0")
-    page.evaluate(
-        """() => { const data = new DataTransfer(); data.setData("text/plain", log);
-        box.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true })); }"""
-    )
-    expect(page.locator(".answer")).to_be_visible()
-    assert page.evaluate("box.value.length") < 100_000
-    blocked = page.evaluate("long")
-    assert max(blocked, default=0) < max(100, 2 * once)  # on a busy machine both take longer
+    longest = []
+    for _ in range(3):  # a busy machine makes any task long; the page's own work is in all of them
+        page.wait_for_timeout(300)
+        page.evaluate(
+            """() => { long.length = 0; const clipboardData = new DataTransfer();
+            clipboardData.setData("text/plain", log);
+            box.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true })); }"""
+        )
+        expect(page.locator(".answer")).to_be_visible()
+        page.wait_for_timeout(300)
+        assert page.evaluate("box.value.length") < 100_000
+        longest.append(max(page.evaluate("long"), default=0))
+        page.keyboard.press("Escape")
+        expect(page.locator(".welcome")).to_be_visible()
+    assert min(longest) < 100
 
 
 def test_a_question_has_a_link(visit: OpenPage, address: str) -> None:

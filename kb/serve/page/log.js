@@ -5,6 +5,7 @@ const MANY_CHARS = 20_000;
 const MAX_BYTES = 12 << 20; // of a longer log the end is read
 const MAX_SENT = 2_000_000; // bytes of a request
 const PACKED_FROM = 50_000; // bytes; below this packing costs more than it saves
+const PIECE = 1 << 19; // bytes that are packed in one go
 const AROUND = 150; // lines above and below the one that is looked at
 const MAX_COLUMNS = 1000;
 
@@ -20,7 +21,7 @@ export function logOf(text, name = "", blob = null, skipped = 0) {
   const starts = [0];
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
   if (starts.length > 1 && starts.at(-1) === text.length) starts.pop();
-  return { name, text, starts, skipped, blob: blob ?? new Blob([text]), report: null };
+  return { name, text, starts, skipped, blob, report: null };
 }
 
 // The log in a file, packed with gzip or not. Throws an Error "binary", or what the stream says of damaged gzip.
@@ -63,13 +64,31 @@ function decoded(bytes) {
 // What is sent: the bytes, packed where that is worth it. Of a log that is too long even so, the end; `skipped` lines
 // are left out before it.
 export async function packed(log) {
-  const { blob } = log;
+  if (log.text.length > PIECE) await pause();
+  const blob = (log.blob ??= new Blob([log.text]));
   if (blob.size < PACKED_FROM || !globalThis.CompressionStream) return { ...ending(log, blob, MAX_SENT), packed: false };
   for (let most = MAX_BYTES; ; most = Math.floor(most / 2)) {
     const part = ending(log, blob, most);
-    const body = await new Response(part.body.stream().pipeThrough(new CompressionStream("gzip"))).blob();
+    const body = await gzipped(part.body);
     if (body.size <= MAX_SENT || most < MAX_SENT) return { ...part, body, packed: true };
   }
+}
+
+// Piece by piece, so that the page answers in between: the browser packs in the page's own thread.
+async function gzipped(blob) {
+  const { readable, writable } = new CompressionStream("gzip");
+  const body = new Response(readable).blob();
+  const writer = writable.getWriter();
+  for (let at = 0; at < blob.size; at += PIECE) {
+    await writer.write(new Uint8Array(await blob.slice(at, at + PIECE).arrayBuffer()));
+    await pause();
+  }
+  await writer.close();
+  return body;
+}
+
+function pause() {
+  return new Promise((done) => setTimeout(done));
 }
 
 function ending(log, blob, most) {
