@@ -57,7 +57,7 @@ export function asking({ question, show, waits, fails }) {
     } catch (error) {
       if (signal.aborted || error.name === "AbortError") return false;
       shown = "";
-      const words = { 400: asked.project && "no project", 404: "no answer" }[error.status]; // 404: not our server
+      const words = { 400: asked.project && "no such project", 404: "no answer" }[error.status]; // 404: not our server
       fails(words ? Object.assign(error, { words }) : error);
       return false;
     }
