@@ -131,6 +131,10 @@ class _Keys(HTMLParser):
 def test_the_page_says_everything_in_both_languages() -> None:
     texts = in_node("result = words.WORDS;")
     assert texts["en"].keys() == texts["zh"].keys()
+    written = re.findall(
+        r'^    "?([\w ]+?)"?: ', (Path(page.__file__).parent / "words.js").read_text("utf-8"), re.MULTILINE
+    )
+    assert sorted(written) == sorted([*texts["en"], *texts["zh"]])  # no key twice: the later one would win
     for key, english in texts["en"].items():
         fields = [sorted(re.findall(r"\{\w+\}", json.dumps(one))) for one in (english, texts["zh"][key])]
         assert fields[0] == fields[1], key

@@ -7,6 +7,7 @@ import { copy, el, permalink, visible } from "./parts.js";
 import { say } from "./words.js";
 
 const NEAR = 0.1; // confidence; what is less near is not shown beside an answer
+export const MAX_LINK = 1500; // characters of a question in a link; chats and proxies cut longer ones
 
 // `acts`: switchLanguage(hit, shown), showLine(number), unfilter(), chooseFile().
 export function answerParts(answer, acts) {
@@ -21,23 +22,23 @@ function soFar({ verdict, results, likely }) {
   return el("div", { class: "so-far" }, el("p", {}, say(titles.length ? "so far" : "nothing yet")), titles.length ? el("ul", {}, ...titles) : null);
 }
 
-function knownParts({ results, more, text, project }, acts) {
-  const [first, ...others] = results.filter((hit, n) => n === 0 || more || hit.confidence >= NEAR);
-  const rest = others.map((hit) => card(hit, acts));
+function knownParts({ results, areFindings, text, project }, acts) {
+  const [first, ...others] = results.filter((hit, n) => n === 0 || areFindings || hit.confidence >= NEAR);
+  const rest = others.map((hit) => card(hit, { ...acts, known: hit.verdict === "known", likely: hit.verdict === "likely" }));
   return [
     answerCard(first, acts),
     feedback(first.issue, text),
-    more && rest.length ? el("h2", { class: "near" }, say("also in log")) : null,
-    ...(more ? rest : []),
-    !more && rest.length ? fold(say("near", { n: rest.length }), rest) : null,
+    areFindings && rest.length ? el("h2", { class: "near" }, say("also in log")) : null,
+    ...(areFindings ? rest : []),
+    !areFindings && rest.length ? fold(say("near", { n: rest.length }), rest) : null,
     shareLine(text, project),
   ].filter(Boolean);
 }
 
-function likelyParts({ results, likely, text, project }, acts) {
+function likelyParts({ results, likely, areFindings, text, project }, acts) {
   const some = results.filter((hit) => likely.includes(hit.issue));
   const cards = some.map((hit) => card(hit, { ...acts, likely: true, open: some.length === 1 }));
-  const head = el("div", { class: "likely" }, el("h2", { tabindex: "-1" }, el("span", { class: "mark", "aria-hidden": "true" }, "?"), say("likely")), el("p", {}, say("likely why", { n: cards.length })));
+  const head = el("div", { class: "likely" }, el("h2", { tabindex: "-1" }, el("span", { class: "mark", "aria-hidden": "true" }, "?"), say("likely")), el("p", {}, say(areFindings ? "likely in log" : "likely why", { n: cards.length })));
   return [head, ...cards.flatMap((one, n) => [one, feedback(some[n].issue, text)]), shareLine(text, project)].filter(Boolean);
 }
 
@@ -46,8 +47,9 @@ function unknownParts({ results, project, isLog, lines, text }, acts) {
   const why = isLog ? say("unknown log", { n: lines }) : project ? say("unknown in project", { project }) : say(cards.length ? "unknown why" : "unknown all");
   const steps = [
     project ? [say("next unfilter", { project }), " ", el("button", { type: "button", class: "quiet", on: { click: acts.unfilter } }, say("unfilter"))] : null,
-    [say("next paste")],
-    [say("next log"), " ", el("button", { type: "button", class: "quiet", on: { click: acts.chooseFile } }, say("choose file"))],
+    isLog ? null : [say("next paste")],
+    [say(isLog ? "next rank" : "next log"), " ", el("button", { type: "button", class: "quiet", on: { click: acts.chooseFile } }, say("choose file"))],
+    isLog ? [say("next words")] : null,
     [say("next scan"), " ", command("kb scan train.log")],
   ];
   const sheet = el("div", { class: "unknown" },
@@ -68,7 +70,7 @@ function fold(summary, cards) {
 }
 
 function shareLine(text, project) {
-  if (!text) return null;
+  if (!text || text.length > MAX_LINK) return null;
   const button = el("button", { type: "button", class: "quiet", on: { click: () => copy(new URL(linkOf(text, project), location.href).href, button, "copy link") } }, say("copy link"));
   return el("p", { class: "share" }, button);
 }

@@ -57,7 +57,8 @@ export function asking({ question, show, waits, fails }) {
     } catch (error) {
       if (signal.aborted || error.name === "AbortError") return false;
       shown = "";
-      fails(error);
+      const words = { 400: asked.project && "no such project", 404: "no answer" }[error.status]; // 404: not our server
+      fails(words ? Object.assign(error, { words }) : error);
       return false;
     }
   }
@@ -103,7 +104,7 @@ async function scanned({ log, lang, project }, signal) {
   const ordered = [...findings].sort((a, b) => (b.verdict === surest) - (a.verdict === surest) || a.first_line - b.first_line).slice(0, MOST_FINDINGS);
   const results = await Promise.all(ordered.map((one, n) => hitOf(one, n + 1, lang, signal)));
   const likely = ordered.filter((one) => one.verdict === "likely").map((one) => one.issue);
-  return { ...common, verdict: surest, likely, results, more: true, text: ordered.map((one) => one.text.trim()).join("\n") };
+  return { ...common, verdict: surest, likely, results, areFindings: true, text: ordered.map((one) => one.text.trim()).join("\n") };
 }
 
 // The findings about one project or tag. Only the server knows tags, so it is asked about the telling lines.
@@ -115,11 +116,11 @@ async function narrowed(findings, project, signal) {
 }
 
 async function hitOf(finding, rank, lang, signal) {
-  const { issue, confidence, first_line: number, text, count } = finding;
+  const { issue, verdict, confidence, first_line: number, text, count } = finding;
   const at = issue.lastIndexOf("#");
   const { translations } = await api(`api/issues/${encodeURIComponent(issue.slice(0, at))}/${encodeURIComponent(issue.slice(at + 1))}?render=tree`, { signal });
   const record = translations.find((one) => one.lang === lang) ?? translations[0];
-  return { ...record, rank, confidence, matched: [], base: finding.base, count, line: { number, text: text.trim() } };
+  return { ...record, rank, verdict, confidence, matched: [], base: finding.base, line: { number, text: text.trim(), more: count - 1 } };
 }
 
 // Of a log in which no issue was found: the lines that look like errors, else its end; for what is nearest to it.

@@ -1,21 +1,20 @@
 // The box with the question: a text, or a log of which it shows a part. It remembers the question over a reload, and one
 // that was cleared.
 
-import { linkOf } from "./answer.js";
+import { MAX_LINK, linkOf } from "./answer.js";
 import { load, store } from "./api.js";
 import { isLog, logOf, partOf, readLog } from "./log.js";
 import { el, visible } from "./parts.js";
 import { currentLanguage, say } from "./words.js";
 
-const MAX_LINK = 1500; // characters of a question in the address
 const MAX_KEPT = 500_000; // characters of a log that a reload still knows
 
 const $ = (id) => document.getElementById(id);
 const box = $("box");
 let held = null; // the log, when there is one
 let shown = null; // the part of it in the box
-let cleared = null; // the question before it was cleared
-let reading = 0; // counts questions: a file that was read too late is dropped
+let previous = null; // the question that was cleared, or that a log has replaced
+let reading = 0; // counts questions: a log that was read too late is dropped
 let acts = null;
 
 export function question() {
@@ -75,23 +74,25 @@ export function showLine(number) {
   select(from, from + lines[number - 1].length);
 }
 
-function takeLog(log) {
-  setUndo(null);
-  setQuestion({ log });
-  acts.ask();
-}
-
-async function takeFile(file) {
-  if (!file) return;
+// Asks about the log that `reads` resolves to; what stood in the box can be brought back.
+async function take(reads, before = question()) {
   const mine = ++reading;
   acts.stop();
   acts.waits();
   try {
-    const log = await readLog(file);
-    if (mine === reading) takeLog(log);
+    const log = await reads;
+    if (mine !== reading) return;
+    keep(before);
+    setQuestion({ log });
+    acts.ask();
   } catch (error) {
-    acts.fails(Object.assign(error, { words: error.message === "binary" ? "binary" : "unreadable" }));
+    if (mine === reading) acts.fails(Object.assign(error, { words: error.message === "binary" ? "binary" : "unreadable" }));
   }
+}
+
+function takeFile(file) {
+  if (file) take(readLog(file));
+  $("file").value = ""; // the same file can be chosen again
 }
 
 function paste(event) {
@@ -99,31 +100,38 @@ function paste(event) {
   const text = event.clipboardData.getData("text/plain");
   const whole = held ? text : box.value.slice(0, box.selectionStart) + text + box.value.slice(box.selectionEnd);
   if (!text && file) takeFile(file);
-  else if (isLog(whole)) takeLog(logOf(whole));
-  else if (held) setQuestion({ text }), acts.ask();
+  else if (isLog(whole)) take(logOf(whole));
+  else if (held && text) keep(question()), setQuestion({ text }), acts.ask();
   else return;
   event.preventDefault();
 }
 
 export function clear() {
   if (!box.value && !held) return;
-  const before = question();
+  keep(question());
   acts.stop();
   setQuestion({});
   acts.show(null);
-  setUndo(before);
   box.focus();
 }
 
-function setUndo(before) {
-  cleared = before;
-  $("undo").hidden = !before;
+function keep(one) {
+  previous = one.log || one.text?.trim() ? one : null;
+  $("undo").hidden = !previous;
 }
 
-function undo() {
-  const before = cleared;
-  setUndo(null);
-  setQuestion(before);
+// Brings the previous question back; the present one becomes the previous. Whether it did: in a box that can be written
+// in, the browser undoes what was written there.
+export function undo() {
+  if (!previous || (!held && box.value)) return false;
+  bringBack();
+  return true;
+}
+
+function bringBack() {
+  const again = previous;
+  keep(question());
+  setQuestion(again);
   box.focus();
   acts.ask();
 }
@@ -141,10 +149,10 @@ export function remember(answer) {
   store("sessionStorage", "kb.question", JSON.stringify(kept));
 }
 
-export function recall() {
+export async function recall() {
   try {
     const { text, name, log, project } = JSON.parse(load("sessionStorage", "kb.question"));
-    setQuestion({ text: text ?? "", log: log ? logOf(log, name) : null, project });
+    setQuestion({ text: text ?? "", log: log ? await logOf(log, name) : null, project });
   } catch {
     return;
   }
@@ -161,8 +169,7 @@ export function listenToBox(given) {
   acts = given;
   const changed = (event) => {
     reading += 1;
-    setUndo(null);
-    if (isLog(box.value)) return takeLog(logOf(box.value));
+    if (isLog(box.value)) return take(logOf(box.value), previous ?? {});
     fitBox();
     if (event.inputType === "insertFromPaste") acts.ask();
     else acts.typed();
@@ -171,10 +178,10 @@ export function listenToBox(given) {
   box.addEventListener("compositionend", changed);
   box.addEventListener("paste", paste);
   $("ask").addEventListener("submit", (event) => event.preventDefault());
-  $("undo").addEventListener("click", undo);
+  $("undo").addEventListener("click", bringBack);
   $("remove").addEventListener("click", clear);
   $("choose").addEventListener("click", () => $("file").click());
-  $("file").addEventListener("change", () => (takeFile($("file").files[0]), ($("file").value = "")));
+  $("file").addEventListener("change", () => takeFile($("file").files[0]));
   const hasFile = (event) => event.dataTransfer?.types.includes("Files");
   addEventListener("dragover", (event) => hasFile(event) && (event.preventDefault(), (document.body.dataset.drop = "")));
   addEventListener("dragleave", (event) => event.relatedTarget ?? delete document.body.dataset.drop);

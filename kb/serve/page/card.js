@@ -4,29 +4,34 @@ import { copy, el, elements, links, permalink, sourceLink, tag } from "./parts.j
 import { say } from "./words.js";
 
 const MOST_CHIPS = 4;
+const MOST_SOURCES = 3;
 
 export function languageOf(hit) {
   return hit.lang === "zh" ? "zh-Hans" : "en";
 }
 
-// The share in percent. Only the answer is called sure: the server decides that, not a threshold of the page.
-function confidence(hit, isAnswer) {
+// The share in percent. Only what is known is called sure: the server decides that, not a threshold of the page.
+function confidence(hit, known) {
   const n = Math.floor(hit.confidence * 100);
   const bar = el("span", { class: "bar", "aria-hidden": "true" }, el("i"));
   bar.firstChild.style.width = `${n}%`;
-  return el("span", { class: isAnswer ? "sure" : "sure unsure" }, bar, isAnswer ? say("certain", { n }) : `${n}%`);
+  return el("span", { class: known ? "sure" : "sure unsure" }, bar, say(known ? "certain" : "possible", { n }));
 }
 
-// What matched: the line of the question with its number, else the texts. Terms of two letters or digits say nothing.
+// What matched: the line of the question with its number, else the texts. A single word beside a line, and one of two
+// letters or digits, say nothing.
 function matches(hit, showLine) {
-  const texts = hit.matched.filter((one) => /\p{L}{3}|\p{Script=Han}/u.test(one)).slice(0, MOST_CHIPS);
+  const words = hit.matched.filter((one) => /\p{L}{3}|\p{Script=Han}/u.test(one));
+  const lines = words.filter((one) => /\S\s+\S/.test(one));
+  const texts = (lines.length ? lines : words).slice(0, MOST_CHIPS);
   if (!hit.line) {
     if (!texts.length) return null;
     return el("p", { class: "chips" }, el("span", {}, say("matched")), ...texts.map((text) => el("code", { title: text }, text)));
   }
-  const words = say("line", { n: hit.line.number.toLocaleString() });
+  const times = hit.line.more ? ` ${say("more lines", { n: hit.line.more })}` : "";
+  const place = say("line", { n: hit.line.number.toLocaleString() }) + times;
   const show = showLine ? el("button", { type: "button", class: "quiet", on: { click: () => showLine(hit.line.number) } }, say("show line")) : null;
-  return el("p", { class: "chips" }, el("span", {}, words), el("code", { title: hit.line.text }, hit.line.text), show);
+  return el("p", { class: "chips" }, el("span", {}, place), el("code", { title: hit.line.text }, hit.line.text), show);
 }
 
 // A line in which `backticks` mark code.
@@ -66,12 +71,11 @@ function folded(name, hit, parts, open = false) {
 function details(hit) {
   const errors = hit.tree.symptom.length || !hit.errors.length ? hit.tree.symptom : [{ tag: "pre", lang: "", children: [hit.errors.join("\n")] }];
   const part = (name, nodes) => (nodes.length ? [el("h3", {}, say(name)), ...elements(nodes)] : []);
-  const sources = hit.sources.length ? [el("h3", {}, say("sources")), el("ul", {}, ...hit.sources.map((one) => el("li", {}, sourceLink(one))))] : [];
   const cause = hit.tree.cause.length ? part("cause", hit.tree.cause) : [el("p", { class: "none" }, say("no cause"))];
   return [
     hit.tree.triage.length ? folded("triage", hit, elements(hit.tree.triage), true) : null,
     hit.tree.fix.length ? folded("all steps", hit, elements(hit.tree.fix), !hit.cure.code) : null,
-    folded("details", hit, [...part("symptom", errors), ...cause, ...sources]),
+    folded("details", hit, [...part("symptom", errors), ...cause]),
   ];
 }
 
@@ -80,12 +84,22 @@ export function content(hit, switchLanguage) {
   return [gist(hit), inside(hit, switchLanguage)];
 }
 
+// Where it is from: the sources, the day, and the base where there are several (of a folder, its name).
+function facts(hit) {
+  const rest = hit.sources.length - MOST_SOURCES;
+  const sources = hit.sources.slice(0, MOST_SOURCES).map((one) => el("span", {}, sourceLink(one)));
+  const parts = [
+    sources.length ? el("span", {}, `${say("sources")}:`) : null,
+    ...sources,
+    rest > 0 ? el("a", { href: permalink(hit.issue) }, say("more sources", { n: rest })) : null,
+    hit.updated ? el("span", {}, say("updated", { day: hit.updated })) : null,
+    hit.base ? el("span", { class: "base" }, `${say("base")}: ${hit.base.split(/[\\/]/).at(-1)}`) : null,
+  ].filter(Boolean);
+  return parts.length ? el("p", { class: "small" }, ...parts) : null;
+}
+
 function inside(hit, switchLanguage) {
-  const facts = [hit.updated ? say("updated", { day: hit.updated }) : "", hit.base && hit.base !== "bundled" ? `${say("base")}: ${hit.base}` : ""].filter(Boolean);
-  return el("div", { class: "inside" },
-    cure(hit), ...details(hit),
-    facts.length ? el("p", { class: "small" }, facts.join(" · ")) : null,
-    links(hit, switchLanguage));
+  return el("div", { class: "inside" }, cure(hit), facts(hit), ...details(hit), links(hit, switchLanguage));
 }
 
 // The answer: always open.
@@ -99,13 +113,14 @@ export function answerCard(hit, { switchLanguage, showLine }) {
 }
 
 // An issue that may be meant, or is only near: its heading opens and closes it.
-export function card(hit, { open = false, likely = false, switchLanguage, showLine }) {
+export function card(hit, { open = false, known = false, likely = false, switchLanguage, showLine }) {
   const id = `hit-${hit.rank}`;
   const button = el("button", { type: "button", class: "opens", "aria-controls": id, "data-moves": true, lang: languageOf(hit) }, hit.title);
   const shown = el("div", { id });
-  const apart = hit.tells_apart ? el("p", { class: "apart", lang: languageOf(hit) }, ...coded(say("apart", { apart: hit.tells_apart }))) : null;
+  const tells = hit.tells_apart && !(likely && hit.summary.startsWith(hit.tells_apart.replace(/\s*…$/, ""))); // the summary stands below anyway
+  const apart = tells ? el("p", { class: "apart", lang: languageOf(hit) }, el("strong", {}, say("apart")), " ", ...coded(hit.tells_apart)) : null;
   const made = el("article", { class: likely ? "hit candidate" : "hit", "data-issue": hit.issue },
-    el("header", {}, tag(hit.project), confidence(hit, false), el("h2", {}, button), apart, matches(hit, showLine)),
+    el("header", {}, tag(hit.project), confidence(hit, known), el("h2", {}, button), apart, matches(hit, showLine)),
     likely ? gist(hit) : null, shown);
   const set = (now) => {
     button.setAttribute("aria-expanded", String(now));

@@ -4,7 +4,7 @@
 import { answerParts, verdictWords } from "./answer.js";
 import { api, load, signIn, store } from "./api.js";
 import { asking } from "./ask.js";
-import { address, clear, fitBox, hasQuestion, listenToBox, nameLog, question, recall, remember, setQuestion, showLine } from "./box.js";
+import { address, clear, fitBox, hasQuestion, listenToBox, nameLog, question, recall, remember, setQuestion, showLine, undo } from "./box.js";
 import { browseView, projectLink } from "./browse.js";
 import { content } from "./card.js";
 import { issueView } from "./issue.js";
@@ -28,7 +28,7 @@ function showError(error) {
   busy(false);
   if (place().name === "search") view.replaceChildren();
   const words = error.words ?? { 401: "token title", 404: "not here", 413: "too long", 503: "busy" }[error.status] ?? (error.status ? null : "silent");
-  $("status").textContent = words ? say(words) : visible(error.message);
+  $("status").textContent = words ? say(words, { n: error.status, project: $("project").value }) : visible(error.message);
 }
 
 function busy(now) {
@@ -211,6 +211,8 @@ const KEYS = {
     if (writes !== box || event.shiftKey || (box.value.includes("\n") && !box.readOnly)) return false;
     enter();
   },
+  "Ctrl-Enter": (event, writes) => (writes === box ? enter() : false),
+  "Ctrl-z": (event, writes) => (writes === box ? undo() : false),
   Escape: (event, writes) => {
     if (writes === box) clear();
     else if (writes) return false;
@@ -266,7 +268,7 @@ async function start() {
   listen(KEYS);
   addEventListener("hashchange", go);
   fitBox();
-  if (!place().asked?.get("q")) recall();
+  if (!place().asked?.get("q")) await recall();
   if (place().name !== "search") await loadProjects();
   await Promise.all([go(), place().name === "search" ? loadProjects() : null]);
 }
@@ -279,8 +281,9 @@ async function loadProjects() {
       const option = known ?? $("project").appendChild(el("option", { value: project }));
       option.textContent = visible(`${project} (${issues})`);
     }
-    const { version, snapshot } = await api("healthz");
+    const { version, snapshot, bases } = await api("healthz");
     $("about").textContent = `kb ${version} · ${snapshot}`;
+    document.body.dataset.bases = bases?.length > 1 ? "several" : "one";
     if (!hasQuestion()) showAnswer();
   } catch (error) {
     if (!state.answer) showError(error);

@@ -3,6 +3,7 @@
 import { load, store } from "./api.js";
 
 const SINGLE = new Set(["/", "?", "j", "k", "c"]);
+const WITH_CTRL = new Set(["Enter", "z"]);
 
 let on = load("localStorage", "kb.keys") !== "off";
 
@@ -19,11 +20,12 @@ export function switchLetters(now) {
 // `acts` has a function for each key: it returns false for what it leaves to the browser.
 export function listen(acts) {
   addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const ctrl = event.ctrlKey || event.metaKey;
+    if (event.defaultPrevented || event.isComposing || event.altKey || (ctrl && !WITH_CTRL.has(event.key))) return;
     if (document.querySelector("dialog[open]")) return;
     const writes = event.target.closest?.("input, select, textarea, [contenteditable]");
     if (SINGLE.has(event.key) && (!on || writes)) return;
-    const act = acts[event.key];
+    const act = acts[ctrl ? `Ctrl-${event.key}` : event.key];
     if (act && act(event, writes) !== false) event.preventDefault();
   });
   switchLetters(on);

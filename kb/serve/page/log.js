@@ -5,7 +5,8 @@ const MANY_CHARS = 20_000;
 const MAX_BYTES = 12 << 20; // of a longer log the end is read
 const MAX_SENT = 2_000_000; // bytes of a request
 const PACKED_FROM = 50_000; // bytes; below this packing costs more than it saves
-const PIECE = 1 << 19; // bytes that are packed in one go
+const PIECE = 1 << 18; // characters or bytes that are turned into bytes, or packed, at once
+const BUSY_MS = 12; // after this much work the page gets a turn
 const AROUND = 150; // lines above and below the one that is looked at
 const MAX_COLUMNS = 1000;
 
@@ -17,11 +18,39 @@ export function isLog(text) {
 }
 
 // A log: its name (empty when it was pasted), text, the offset of each line, and how many lines before them were not read.
-export function logOf(text, name = "", blob = null, skipped = 0) {
+// `blob` has its bytes where they are not simply those of the text. A long one is read in turns with the page.
+export async function logOf(text, name = "", blob = null, skipped = 0) {
   const starts = [0];
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  let since = performance.now();
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) {
+    starts.push(at + 1);
+    if (starts.length % 5000 === 0 && performance.now() - since > BUSY_MS) {
+      await pageHasATurn();
+      since = performance.now();
+    }
+  }
   if (starts.length > 1 && starts.at(-1) === text.length) starts.pop();
   return { name, text, starts, skipped, blob, report: null };
+}
+
+// The text as UTF-8.
+async function blobOf(text) {
+  const pieces = [];
+  for (let at = 0, end; at < text.length; at = end) {
+    end = at + PIECE;
+    if (/[\ud800-\udbff]/.test(text[end - 1])) end += 1; // a pair stays together
+    if (at) await pageHasATurn();
+    pieces.push(new Blob([text.slice(at, end)]));
+  }
+  return new Blob(pieces);
+}
+
+function pageHasATurn() {
+  return new Promise((done) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => (port1.close(), done());
+    port2.postMessage(null);
+  });
 }
 
 // The log in a file, packed with gzip or not. Throws an Error "binary", or what the stream says of damaged gzip.
@@ -64,31 +93,23 @@ function decoded(bytes) {
 // What is sent: the bytes, packed where that is worth it. Of a log that is too long even so, the end; `skipped` lines
 // are left out before it.
 export async function packed(log) {
-  if (log.text.length > PIECE) await pause();
-  const blob = (log.blob ??= new Blob([log.text]));
+  const blob = log.blob ?? (await blobOf(log.text));
   if (blob.size < PACKED_FROM || !globalThis.CompressionStream) return { ...ending(log, blob, MAX_SENT), packed: false };
   for (let most = MAX_BYTES; ; most = Math.floor(most / 2)) {
     const part = ending(log, blob, most);
-    const body = await gzipped(part.body);
+    const body = await gzip(part.body);
     if (body.size <= MAX_SENT || most < MAX_SENT) return { ...part, body, packed: true };
   }
 }
 
-// Piece by piece, so that the page answers in between: the browser packs in the page's own thread.
-async function gzipped(blob) {
-  const { readable, writable } = new CompressionStream("gzip");
-  const body = new Response(readable).blob();
-  const writer = writable.getWriter();
-  for (let at = 0; at < blob.size; at += PIECE) {
-    await writer.write(new Uint8Array(await blob.slice(at, at + PIECE).arrayBuffer()));
-    await pause();
-  }
+// A browser packs on the thread of the page: it is given one piece at a time, and reading the next is a pause.
+async function gzip(blob) {
+  const stream = new CompressionStream("gzip");
+  const whole = new Response(stream.readable).blob();
+  const writer = stream.writable.getWriter();
+  for (let at = 0; at < blob.size; at += PIECE) await writer.write(await blob.slice(at, at + PIECE).arrayBuffer());
   await writer.close();
-  return body;
-}
-
-function pause() {
-  return new Promise((done) => setTimeout(done));
+  return whole;
 }
 
 function ending(log, blob, most) {
