@@ -28,6 +28,7 @@ class Element {
   setAttribute(name, value) { this.attributes[name] = value; }
   addEventListener() {}
   get firstChild() { return this.children[0]; }
+  get textContent() { return text(this); }
 }
 globalThis.document = { createElement: (tag) => new Element(tag), createTextNode: (text) => text };
 const all = (element) => [element, ...(element.children ?? []).flatMap(all)];

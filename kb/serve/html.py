@@ -49,7 +49,7 @@ def _element(node: nodes.Node, up: str) -> Element:
     children = elements(node["children"], up)
     if node["tag"] == "pre":
         code = make("code", {"translate": "no"}, *children)
-        return make("div", {"class": "fence"}, make("pre", {"tabindex": "0"}, code))
+        return make("div", {"class": "fence"}, make("pre", None, code))
     if node["tag"] == "table":
         return make("div", {"class": "wide"}, make("table", None, *children))
     if node["tag"] == "ol" and "start" in node:
