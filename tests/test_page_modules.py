@@ -36,7 +36,7 @@ const text = (element) => typeof element === "string" ? element : element.childr
 const record = {
   issue: "a#1", lang: "en", project: "P", title: "T", errors: ["E"], versions: [], sources: [], aliases: [],
   rank: 1, confidence: 0.5, matched: [], leads_to: ["a#2"],
-  tree: { summary: ["one"], symptom: ["s"], cause: [], fix: [], triage: ["t"] },
+  tree: { summary: ["one"], symptom: ["s"], cause: [], fix: [], triage: ["t"], only_when: ["o"], confusable: ["c"] },
   cure: { says: "do it", code: "c", warnings: [] },
 };
 """
@@ -44,10 +44,12 @@ const record = {
 
 def in_node(script: str, given: object = None) -> Any:
     """What `script` assigns to `result`, with the page's modules and a document that only holds elements."""
-    modules = {name: (Path(page.__file__).parent / f"{name}.js").as_uri() for name in ("card", "parts", "words")}
+    modules = {
+        name: (Path(page.__file__).parent / f"{name}.js").as_uri() for name in ("card", "issue", "parts", "words")
+    }
     source = f"""{DOM}
 const parts = await import({json.dumps(modules["parts"])}), words = await import({json.dumps(modules["words"])});
-const cards = await import({json.dumps(modules["card"])});
+const cards = await import({json.dumps(modules["card"])}), issues = await import({json.dumps(modules["issue"])});
 const given = {json.dumps(given)};
 let result;
 {script}
@@ -73,8 +75,7 @@ def test_only_web_addresses_become_links() -> None:
         """
         const hrefs = (element) => all(element).filter((one) => one.tag === "a").map((one) => one.attributes.href);
         const links = given.map((href) => ({ tag: "a", href, children: ["words"] }));
-        result = [hrefs(parts.body({ ...record, leads_to: [], sources: given }, { whole: true })),
-          hrefs(parts.body({ ...record, leads_to: [], tree: { ...record.tree, fix: links } }))];
+        result = [given.map((one) => parts.sourceLink(one)), parts.elements(links)].map((some) => some.flatMap(hrefs));
         """,
         web + other,
     )
@@ -144,9 +145,9 @@ def test_the_page_says_everything_in_both_languages() -> None:
           words.setLanguage(language);
           const full = { ...record, versions: ["1"], sources: ["s"], aliases: ["a"], matched: ["m"], base: "b" };
           const shown = [cards.answerCard(full, {}), cards.card(full, {})];
-          return [...shown, parts.body(full, { whole: true }), parts.links(full, () => {}, true)].map(text).join(" ");
+          return [...shown, issues.issueView(full, () => {}), parts.links(full, () => {})].map(text).join(" ");
         });
         """
     )
-    assert all(words in shown[0] for words in ("In short", "points to", "Which one is it", "Asked as"))
+    assert all(words in shown[0] for words in ("Try first", "points to", "Which one is it", "Asked as"))
     assert "常见问法" in shown[1]

@@ -24,12 +24,13 @@ _ERROR = re.compile(
 _PROMPT = re.compile(r"\s{0,8}(?:\$ |>>> |\.\.\. |PS> |C:\\> )")
 _HASH = frozenset("bash sh shell zsh console python py yaml yml toml ini dockerfile powershell make conf cfg".split())
 _SLASHES = frozenset("c cpp c++ cuda js javascript ts go rust java jsonc".split())
-_QUOTED = frozenset("json").union(_HASH, _SLASHES)
+_QUOTED = frozenset({"json", *_HASH, *_SLASHES})
 _BATCH = frozenset("bat cmd".split())
+_STRING = r"""\"(?:[^"\\]|\\.){0,200}\"|'(?:[^'\\]|\\.){0,200}'"""
 _PIECE = {
-    "#": re.compile(r'"(?:[^"\\]|\\.)*"|' r"'(?:[^'\\]|\\.)*'|(?:(?<=\s)|^)#.*"),
-    "//": re.compile(r'"(?:[^"\\]|\\.)*"|' r"'(?:[^'\\]|\\.)*'|//.*"),
-    "": re.compile(r'"(?:[^"\\]|\\.)*"'),
+    "#": re.compile(rf"{_STRING}|(?:(?<=\s)|^)#.*"),
+    "//": re.compile(rf"{_STRING}|//.*"),
+    "": re.compile(_STRING),
 }
 
 Node = Any  # as in kb.serve.nodes

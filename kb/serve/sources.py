@@ -21,8 +21,8 @@ _THREAD = re.compile(
 _GITHUB = re.compile(r"https?://(?:www\.)?github\.com/", re.IGNORECASE)
 _KINDS = {"issues": "issue", "discussions": "discussion"}  # all others are pull requests
 _NAMED = re.compile(
-    r"(?<![A-Za-z0-9_/-])(?:(pull request|PR|MR|拉取请求|合并请求)|(issue)|(discussion))(?:es|s)?[ \u00a0]?#?(\d{1,9})(?![\w.])"
-    r"|(?<![\w/&])#(\d{2,9})(?![\w.])",
+    r"(?:(?<![\w/-])(?:(pull request|PR|MR|拉取请求|合并请求)|(issue)|(discussion))s?[ \u00a0]?#?(\d{1,9})"
+    r"|(?<![\w/&])#(\d{2,9}))(?!\w|\.\d)",
     re.IGNORECASE | re.ASCII,
 )
 _CLOSED = ("a", "code", "pre")  # what they hold is not looked at

@@ -106,6 +106,9 @@ export const WORDS = {
     filter: "Filter by title, project or tag",
     "no project": "Without a project",
     "gone why": "It may have another name now, or stand in another base.",
+    "no page": "There is no such page here.",
+    "no project here": "There is no such project here.",
+    "near ids": "Near it",
   },
   zh: {
     title: "kb：已知问题、原因与解决办法",
@@ -212,6 +215,9 @@ export const WORDS = {
     filter: "按标题、项目或标签筛选",
     "no project": "未注明项目",
     "gone why": "它可能改了名，或者在别的知识库里。",
+    "no page": "这里没有这个页面。",
+    "no project here": "这里没有这个项目。",
+    "near ids": "相近的",
   },
 };
 
