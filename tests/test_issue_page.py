@@ -3,9 +3,11 @@
 # ruff: noqa: E402  # what needs an extra is imported after asking for it
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -19,7 +21,9 @@ pytest.importorskip("httpx2", reason=NEEDS)
 from starlette.testclient import TestClient
 
 from kb.serve import Rules, create_app
-from kb.serve.issue_page import source_label
+from kb.serve.code import lit
+from kb.serve.nodes import parse
+from kb.serve.sources import label
 
 HOST = "http://127.0.0.1:8080"
 DEQUE = "/issue/ms-swift-ovis2-grpo/2"
@@ -111,8 +115,22 @@ def test_an_issue_that_is_not_there(client: TestClient, number: str) -> None:
     assert any((one["href"] or "").endswith("#/") for one in page.of("a"))
 
 
-def test_near_ids_are_offered(client: TestClient) -> None:
-    assert "ms-swift-ovis2-grpo#2" in client.get("/issue/ms-swift-ovis-grpo/2").text
+def test_near_ids_are_offered_with_their_titles(client: TestClient) -> None:
+    text = client.get("/issue/ms-swift-ovis-grpo/2").text
+    assert "ms-swift-ovis2-grpo#2" in text
+    assert "pop from an empty deque" in text
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/a/b/c", "/issue", "/issue/a%2Fb/9"])
+def test_a_person_is_led_on_from_any_address(client: TestClient, path: str) -> None:
+    found = client.get(path, headers={"accept": "text/html,*/*;q=0.8", "accept-language": "zh"})
+    assert found.status_code == 404
+    page = Read(found.text)
+    assert page.of("html")[0]["lang"] == "zh-Hans"
+    (brand,) = (one["href"] or "" for one in page.of("a") if one.get("class") == "brand")
+    assert brand == "../" * (path.count("/") - 1) + "#/"
+    if not path.startswith("/issue/"):
+        assert client.get(path).json()["error"] == "there is nothing here", "a program gets JSON"
 
 
 def test_a_page_is_sent_again_only_when_it_changed(client: TestClient) -> None:
@@ -186,7 +204,7 @@ def test_a_browser_learns_how_to_ask(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "label"),
+    ("address", "shown"),
     [
         ("https://github.com/a/b/issues/12", "a/b#12"),
         ("https://github.com/a/b/pull/12#discussion_r1", "a/b#12"),
@@ -195,8 +213,70 @@ def test_a_browser_learns_how_to_ask(client: TestClient) -> None:
         ("a book", "a book"),
     ],
 )
-def test_how_a_source_is_named(address: str, label: str) -> None:
-    assert source_label(address) == label
+def test_how_a_source_is_named(address: str, shown: str) -> None:
+    assert label(address) == shown
+
+
+REPO = "https://github.com/deepspeedai/DeepSpeed"
+
+
+@pytest.mark.parametrize(
+    ("text", "sources", "links"),
+    [
+        ("see DeepSpeed pull request 8043.", [f"{REPO}/pull/8043"], {"pull request 8043": f"{REPO}/pull/8043"}),
+        ("见 PR 8043，已合入", [f"{REPO}/pull/8043#discussion_r1"], {"PR 8043": f"{REPO}/pull/8043#discussion_r1"}),
+        ("(issue #12)", [f"{REPO}/issues/12"], {"issue #12": f"{REPO}/issues/12"}),
+        ("- **since #8043**", [f"{REPO}/pull/8043"], {"#8043": f"{REPO}/pull/8043"}),
+        ("pull request 12", [f"{REPO}/issues/12"], {}),  # another kind of thread
+        ("PR 12", [f"{REPO}/pull/12", "https://github.com/a/b/pull/12"], {}),  # of which repository?
+        ("PR 12", [f"{REPO}/pull/123"], {}),
+        ("`PR 12`", [f"{REPO}/pull/12"], {}),
+        ("PR 12.1, a/b#12, xPR 12", [f"{REPO}/pull/12"], {}),
+        ("PR 12", ["javascript:alert(1)//pull/12"], {}),
+    ],
+)
+def test_a_source_that_a_text_names_is_a_link(text: str, sources: list[str], links: dict[str, str]) -> None:
+    found: dict[str, str] = {}
+
+    def look(tree: list[Any]) -> str:
+        said = ""
+        for one in tree:
+            said += one if isinstance(one, str) else look(one["children"])
+            if isinstance(one, dict) and one["tag"] == "a":
+                found[one["children"][0]] = one["href"]
+        return said
+
+    assert look(parse(text, tuple(sources))) == look(parse(text))
+    assert found == links
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "lit_up"),
+    [
+        ("bash", "$ pip install 'a>=1'  # then restart", [("em", "$ "), ("span", "'a>=1'"), ("em", "# then restart")]),
+        ("bash", "echo a#b ${#x}", []),
+        ("python", 'print("# no comment")', [("span", '"# no comment"')]),
+        ("", "Traceback\nIndexError: pop", [("strong", "IndexError: pop")]),
+        ("", "[rank3]: torch.OutOfMemoryError: CUDA", [("strong", "[rank3]: torch.OutOfMemoryError: CUDA")]),
+        ("", "Errors are listed # here", []),
+        ("json", '{"a": 1}', [("span", '"a"')]),
+        ("bat", "REM first\r\nset A=1", [("em", "REM first\r")]),
+    ],
+)
+def test_what_is_lit_up(language: str, code: str, lit_up: list[tuple[str, str]]) -> None:
+    found = lit(code, language)
+    assert [(one["tag"], one["children"][0]) for one in found if isinstance(one, dict)] == lit_up
+    assert "".join(one if isinstance(one, str) else one["children"][0] for one in found) == code
+
+
+def test_light_takes_time_in_proportion() -> None:
+    """Twice the text takes about twice the time, however hostile it is: no pattern goes back."""
+    hostile = ["[" * 1999, "'" * 1999, '"\\' * 999, "a." * 999 + "Error", " #" * 999, "E" * 1999, "\\" * 1999]
+    for line in hostile:
+        for language in ("", "bash", "python", "json", "c"):
+            started = time.process_time()
+            lit("\n".join([line] * 100), language)
+            assert time.process_time() - started < 1, (line[:10], language)
 
 
 def test_one_language_only(write: Write, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ class Element {
   setAttribute(name, value) { this.attributes[name] = value; }
   addEventListener() {}
   get firstChild() { return this.children[0]; }
+  get textContent() { return text(this); }
 }
 globalThis.document = { createElement: (tag) => new Element(tag), createTextNode: (text) => text };
 const all = (element) => [element, ...(element.children ?? []).flatMap(all)];
@@ -35,7 +36,7 @@ const text = (element) => typeof element === "string" ? element : element.childr
 const record = {
   issue: "a#1", lang: "en", project: "P", title: "T", errors: ["E"], versions: [], sources: [], aliases: [],
   rank: 1, confidence: 0.5, matched: [], leads_to: ["a#2"],
-  tree: { summary: ["one"], symptom: ["s"], cause: [], fix: [], triage: ["t"], only_when: [], confusable: [] },
+  tree: { summary: ["one"], symptom: ["s"], cause: [], fix: [], triage: ["t"], only_when: ["o"], confusable: ["c"] },
   cure: { says: "do it", code: "c", warnings: [] },
 };
 """
@@ -74,7 +75,7 @@ def test_only_web_addresses_become_links() -> None:
         """
         const hrefs = (element) => all(element).filter((one) => one.tag === "a").map((one) => one.attributes.href);
         const links = given.map((href) => ({ tag: "a", href, children: ["words"] }));
-        result = [parts.elements(links), given.map(parts.sourceLink)].map((some) => some.flatMap(hrefs));
+        result = [given.map((one) => parts.sourceLink(one)), parts.elements(links)].map((some) => some.flatMap(hrefs));
         """,
         web + other,
     )
@@ -148,7 +149,7 @@ def test_the_page_says_everything_in_both_languages() -> None:
           words.setLanguage(language);
           const full = { ...record, versions: ["1"], sources: ["s"], aliases: ["a"], matched: ["m"], base: "b" };
           const shown = [cards.answerCard(full, {}), cards.card(full, {})];
-          return [...shown, issues.issueView(full, () => {})].map(text).join(" ");
+          return [...shown, issues.issueView(full, () => {}), parts.links(full, () => {})].map(text).join(" ");
         });
         """
     )

@@ -16,7 +16,7 @@ from kb.text import visible
 __all__ = ["HTML_LANG", "document", "elements", "link", "make"]
 
 HTML_LANG: dict[Lang, str] = {"en": "en", "zh": "zh-Hans"}
-
+_BAR: dict[Lang, tuple[str, str, str]] = {"en": ("Pages", "Search", "Browse"), "zh": ("页面", "搜索", "浏览")}
 
 _HEADINGS = {"h4": "h3", "h5": "h4", "h6": "h5"}  # below a section's h2; the page has theirs one lower
 
@@ -49,7 +49,7 @@ def _element(node: nodes.Node, up: str) -> Element:
     children = elements(node["children"], up)
     if node["tag"] == "pre":
         code = make("code", {"translate": "no"}, *children)
-        return make("div", {"class": "fence"}, make("pre", {"tabindex": "0"}, code))
+        return make("div", {"class": "fence"}, make("pre", None, code))
     if node["tag"] == "table":
         return make("div", {"class": "wide"}, make("table", None, *children))
     if node["tag"] == "ol" and "start" in node:
@@ -74,10 +74,12 @@ def document(title: str, lang: Lang, up: str, head: Iterable[Element], main: Ele
         *head,
     ]
     mark = make("img", {"src": f"{up}kb.svg", "alt": "", "width": "28", "height": "28"})
+    pages, search, browse = _BAR[lang]
     bar = make(
         "header",
         None,
         make("a", {"class": "brand", "href": f"{up}#/", "aria-label": "kb"}, mark, make("span", None, "kb")),
+        make("nav", {"aria-label": pages}, link(f"{up}#/", search), link(f"{up}#/browse", browse)),
     )
     body = make("body", None, bar, make("main", None, make("div", {"id": "view"}, main)))
     page = make("html", {"lang": HTML_LANG[lang]}, make("head", None, *parts), body)

@@ -6,7 +6,6 @@ are relative, so that it works below a proxy's path.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
@@ -17,54 +16,44 @@ from starlette.responses import Response
 from kb.brief import LABELS, plain
 from kb.records import IssueRecord, Lang
 from kb.serve import nodes
+from kb.serve.gone import missing, reader_language, way_up
 from kb.serve.html import HTML_LANG, document, elements, link, make
 from kb.serve.routes import NOT_KEPT, Table, origin, tagged_response
+from kb.serve.sources import is_web, label
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
 
-__all__ = ["source_label", "table"]
+__all__ = ["table"]
 
 _MAX_DESCRIPTION = 300  # characters; chats show fewer
 _OTHER: dict[Lang, Lang] = {"en": "zh", "zh": "en"}
 _WORDS: dict[Lang, dict[str, str]] = {
     "en": {
         "other": "中文版",
-        "search": "Search",
         "open": "Open in the search page",
-        "more": "More about it",
-        "gone": "There is no such issue here",
-        "why": "It may have another name now, or stand in another base.",
-        "near": "Near it:",
+        "sources": "Sources",
+        "anchor": "Link to {name}",
     },
     "zh": {
         "other": "In English",
-        "search": "搜索",
         "open": "在搜索页中打开",
-        "more": "更多",
-        "gone": "这里没有这个问题",
-        "why": "它可能改了名，或者在别的知识库里。",
-        "near": "相近的：",
+        "sources": "出处",
+        "anchor": "{name} 的链接",
     },
 }
-_THREAD = re.compile(
-    r"https?://(?:www\.)?github\.com/([\w.-]{1,100}/[\w.-]{1,100})/(?:issues|pull|discussions)/(\d{1,9})(?:[#?]\S*)?"
-)
-_WEB = re.compile(r"https?://(?:www\.)?", re.IGNORECASE)
 
 
 def table(base: AnyBase) -> Table:
     async def show(request: Request) -> Response:
-        lang = _reader(request.query_params.get("lang", ""), request.headers.get("accept-language", ""))
+        lang, up = reader_language(request), way_up(request)
         catalogue = base.catalogue()
-        slug = request.path_params["slug"]
-        issue = f"{slug}#{request.path_params['number']}"
-        up = "../" * (slug.count("/") + 2)
+        issue = f"{request.path_params['slug']}#{request.path_params['number']}"
         records = catalogue.issues.get(issue.casefold(), ())
         if not records:
-            page = _missing(catalogue.near(issue), lang, up)
-            return Response(page, 404, NOT_KEPT, media_type="text/html")
-        record = next((r for r in records if r.lang == lang), records[0])
+            near = [_told(catalogue.issues[one.casefold()], lang) for one in catalogue.near(issue)]
+            return Response(missing(request, near), 404, NOT_KEPT, media_type="text/html")
+        record = _told(records, lang)
         address = f"{origin(request)}{request.url.path}"
         tag = f"{catalogue.snapshot} {record.id} {address}"
         return tagged_response(
@@ -74,19 +63,9 @@ def table(base: AnyBase) -> Table:
     return Table({"/issue/{slug:path}/{number}": {"GET": show}})
 
 
-def source_label(address: str) -> str:
-    """How a source is shown: `owner/name#12` for a thread of GitHub, else the address without its scheme."""
-    thread = _THREAD.fullmatch(address)
-    return f"{thread[1]}#{thread[2]}" if thread else _WEB.sub("", address, count=1)
-
-
-def _reader(asked: str, accepted: str) -> Lang:
-    """The language that the address names, else the first one of the browser that kb speaks."""
-    for one in [asked, *accepted[:200].split(",")]:
-        found = one.strip()[:2].casefold()
-        if found in ("en", "zh"):
-            return "zh" if found == "zh" else "en"
-    return "en"
+def _told(records: Sequence[IssueRecord], lang: Lang) -> IssueRecord:
+    """The one of an issue's translations in this language, where there is one."""
+    return next((record for record in records if record.lang == lang), records[0])
 
 
 def _page(record: IssueRecord, up: str, address: str, *, two: bool) -> bytes:
@@ -104,8 +83,7 @@ def _page(record: IssueRecord, up: str, address: str, *, two: bool) -> bytes:
         "cause": record.cause or labels["no cause"],
     }
     aliases = "\n".join(f"- {alias}" for alias in record.aliases)
-    rest = {"only when": record.only_when, "confusable": record.confusable, "aliases": aliases}
-    more = [_section(labels[name], name, text, up) for name, text in rest.items() if text]
+    rest = {"only when": record.only_when, "confusable": record.confusable}
     slug, _, number = record.issue.rpartition("#")
     main = make(
         "article",
@@ -114,9 +92,9 @@ def _page(record: IssueRecord, up: str, address: str, *, two: bool) -> bytes:
         make(
             "div",
             {"class": "body"},
-            *(_section(labels[name], name, text, up) for name, text in first.items() if text),
-            *([make("details", None, make("summary", None, words["more"]), *more)] if more else []),
-            *([_sources(record.sources, labels["source"])] if record.sources else []),
+            *(_section(record, name, text, up) for name, text in {**first, **rest}.items() if text),
+            *([_sources(record)] if record.sources else []),
+            *([_folded(labels["aliases"], aliases, up)] if aliases else []),
         ),
         make(
             "p",
@@ -144,31 +122,26 @@ def _page(record: IssueRecord, up: str, address: str, *, two: bool) -> bytes:
     return document(record.title, record.lang, up, head, main)
 
 
-def _section(label: str, name: str, text: str, up: str) -> Element:
-    name = name.replace(" ", "-")
-    return make("section", {"class": name, "id": name}, make("h2", None, label), *elements(nodes.parse(text), up))
+def _section(record: IssueRecord, name: str, text: str, up: str) -> Element:
+    inner = elements(nodes.parse(text, record.sources), up)
+    return _titled(LABELS[record.lang][name], name.replace(" ", "-"), record, *inner)
 
 
-def _sources(sources: Sequence[str], label: str) -> Element:
+def _sources(record: IssueRecord) -> Element:
     items = (
-        make("li", None, link(one, source_label(one), rel="noopener noreferrer nofollow") if _WEB.match(one) else one)
-        for one in sources
+        make("li", None, link(one, label(one), rel="noopener noreferrer nofollow") if is_web(one) else one)
+        for one in record.sources
     )
-    return make("section", {"class": "sources", "id": "sources"}, make("h2", None, label), make("ul", None, *items))
+    return _titled(_WORDS[record.lang]["sources"], "sources", record, make("ul", None, *items))
 
 
-def _missing(near: Sequence[str], lang: Lang, up: str) -> bytes:
-    words = _WORDS[lang]
-    items = (
-        make("li", None, link(f"{up}issue/{slug}/{number}", f"{slug}#{number}"))
-        for slug, _, number in (issue.rpartition("#") for issue in near)
-    )
-    main = make(
-        "article",
-        None,
-        make("h1", None, words["gone"]),
-        make("p", None, words["why"]),
-        *([make("p", None, words["near"]), make("ul", None, *items)] if near else []),
-        make("p", None, link(f"{up}#/", words["search"])),
-    )
-    return document(words["gone"], lang, up, [], main)
+def _titled(title: str, name: str, record: IssueRecord, *inner: Element | str) -> Element:
+    """A section with an address of its own."""
+    named = _WORDS[record.lang]["anchor"].format(name=title)
+    anchor = make("a", {"class": "anchor", "href": f"?lang={record.lang}#{name}", "aria-label": named}, "#")
+    return make("section", {"class": name, "id": name}, make("h2", None, title, " ", anchor), *inner)
+
+
+def _folded(title: str, text: str, up: str) -> Element:
+    inner = make("div", None, *elements(nodes.parse(text), up))
+    return make("details", {"class": "more"}, make("summary", None, title), inner)

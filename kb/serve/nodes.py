@@ -15,6 +15,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from kb.records import IssueRecord
+from kb.serve.code import lit
+from kb.serve.sources import linked
 
 __all__ = ["TAGS", "parse", "tree"]
 
@@ -23,6 +25,7 @@ Node = Any  # str, or {"tag": one of TAGS, "children": [Node, ...]} with "href" 
 TAGS = (
     *("p", "em", "strong", "code", "pre", "a", "br", "ul", "ol", "li", "blockquote", "hr"),
     *("h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
+    "span",
 )
 _HEADINGS = {"h1": "h4", "h2": "h4", "h3": "h4", "h4": "h4", "h5": "h5", "h6": "h6"}
 _WEB = re.compile(r"https?://[^\s<>\"']{1,2000}", re.IGNORECASE)
@@ -33,15 +36,16 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_DEPTH}).
 
 
 @lru_cache(maxsize=2000)
-def parse(markdown: str) -> list[Node]:
-    """The nodes of a text. The list is shared: do not change it."""
-    return _tree(_MARKDOWN.parse(markdown))
+def parse(markdown: str, sources: tuple[str, ...] = ()) -> list[Node]:
+    """The nodes of a text; where it names one of the `sources`, with a link. The list is shared: do not change it."""
+    found = _tree(_MARKDOWN.parse(markdown))
+    return linked(found, sources) if sources else found
 
 
 def tree(record: IssueRecord) -> dict[str, list[Node]]:
     """The texts of a record, by the name of the field."""
     fields = ("summary", "symptom", "cause", "fix", "triage", "only_when", "confusable")
-    return {name: parse(getattr(record, name)) for name in fields}
+    return {name: parse(getattr(record, name), record.sources) for name in fields}
 
 
 def _tree(tokens: list[Token]) -> list[Node]:
@@ -78,7 +82,7 @@ def _element(token: Token) -> dict[str, Any]:
 def _leaf(token: Token) -> Node:
     if token.type in ("fence", "code_block"):
         language = token.info.strip().split(maxsplit=1)[0][:20] if token.info.strip() else ""
-        return {"tag": "pre", "lang": language, "children": [token.content.removesuffix("\n")]}
+        return {"tag": "pre", "lang": language, "children": lit(token.content.removesuffix("\n"), language)}
     if token.type == "code_inline":
         return {"tag": "code", "children": [token.content]}
     if token.type in ("hardbreak", "hr"):

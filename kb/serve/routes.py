@@ -23,6 +23,7 @@ from starlette.routing import Route
 
 import kb
 from kb.errors import IndexMissing, KbError, QueryError
+from kb.serve.gone import missing
 from kb.serve.guards import App, Receive, Refusal, Scope, Send
 from kb.serve.work import ClientGone
 
@@ -169,6 +170,8 @@ def _explained(error: Exception, path: str) -> Response:
 
 async def _no_such_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
+        return Response(missing(request, what="page"), 404, NOT_KEPT, media_type="text/html")
     message = "there is nothing here" if error.status_code == 404 else error.detail.lower()
     body = dumped({"error": message, "hint": "/openapi.json"})
     return json_response(body, error.status_code, dict(error.headers or {}))

@@ -22,7 +22,7 @@ export async function api(path, { signal, question, log } = {}) {
     return api(path, { signal, question, log });
   }
   const found = await response.json().catch(() => ({})); // a proxy may answer with a page of its own
-  if (!response.ok) throw Object.assign(new Error(found.error ?? response.statusText), { status: response.status });
+  if (!response.ok) throw Object.assign(new Error(found.error ?? response.statusText), { status: response.status, hint: found.hint ?? "" });
   return found;
 }
 

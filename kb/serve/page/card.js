@@ -61,7 +61,7 @@ export function cure(hit, heading = "h3") {
     el(heading, {}, say("try first")),
     says ? el("p", {}, ...coded(says)) : null,
     ...warnings.map((one) => el("p", { class: "warning" }, ...coded(one))),
-    code ? el("div", { class: "fence" }, el("pre", { tabindex: "0" }, el("code", { translate: "no" }, code)), button) : null);
+    code ? el("div", { class: "fence" }, button, el("pre", {}, el("code", { translate: "no" }, code))) : null);
 }
 
 function folded(name, hit, parts, open = false) {

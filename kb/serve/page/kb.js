@@ -9,7 +9,7 @@ import { browseView, projectLink } from "./browse.js";
 import { content } from "./card.js";
 import { issueView } from "./issue.js";
 import { lettersAreOn, listen, switchLetters } from "./keys.js";
-import { el, visible } from "./parts.js";
+import { el, permalink, visible } from "./parts.js";
 import { currentLanguage, say, setLanguage } from "./words.js";
 
 const SLOW_MS = 700; // an answer to another question is gone after this, even if nothing has come yet
@@ -110,15 +110,15 @@ async function go() {
   try {
     if (here.name === "issue") await showIssue(here.issue);
     else if (here.name === "browse") await showProjects(here.project);
-    else if (here.name === "missing") view.replaceChildren(...missing());
+    else if (here.name === "missing") view.replaceChildren(...missing("no page"));
     else if (here.asked.get("q") && here.asked.get("q") !== question().text) {
       setQuestion({ text: here.asked.get("q"), project: here.asked.get("project") ?? "" });
       await ask();
     } else if (hasQuestion() && !state.answer) await ask();
     else showAnswer();
   } catch (error) {
-    view.replaceChildren(...(error.status === 404 ? missing() : []));
-    showError(error);
+    if (error.status !== 404) return view.replaceChildren(), showError(error);
+    view.replaceChildren(...missing("not here", error.hint));
   }
 }
 
@@ -160,16 +160,19 @@ async function showProjects(project) {
   const chosen = project ? `?lang=${currentLanguage()}&project=${encodeURIComponent(project)}` : `?lang=${currentLanguage()}`;
   const { issues } = await api(`api/issues${chosen}`);
   document.title = `${visible(project || say("browse"))} · kb`;
-  view.replaceChildren(...(issues.length ? browseView(issues, project) : missing()));
+  view.replaceChildren(...(issues.length ? browseView(issues, project) : missing("no project here")));
   view.querySelector("h1").focus({ preventScroll: true });
 }
 
-// Where an address leads nowhere.
-function missing() {
+// Where an address leads nowhere. `hint` names the ids that are near it.
+function missing(what, hint = "") {
   document.title = say("title");
-  return [el("h1", { tabindex: "-1" }, say("not here")),
-    el("p", {}, say("gone why")),
-    el("p", { class: "share" }, el("a", { href: "#/" }, say("search")), " · ", el("a", { href: "#/browse" }, say("browse")))];
+  const near = [...hint.matchAll(/[^\s,]{1,300}#\d{1,6}/g)].map(([one]) => el("li", {}, el("a", { href: permalink(one), "data-moves": true }, one)));
+  return [el("h1", { tabindex: "-1" }, say(what)),
+    what === "not here" ? el("p", {}, say("gone why")) : null,
+    near.length ? el("h2", { class: "near" }, say("near ids")) : null,
+    near.length ? el("ul", {}, ...near) : null,
+    el("p", { class: "share" }, el("a", { href: "#/" }, say("search")), " · ", el("a", { href: "#/browse" }, say("browse")))].filter(Boolean);
 }
 
 // --- keys -----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import { say } from "./words.js";
 
 const TAGS = new Set(
-  "p em strong code pre a br ul ol li blockquote hr h4 h5 h6 table thead tbody tr th td".split(" "),
+  "p em strong code pre a br ul ol li blockquote hr h4 h5 h6 table thead tbody tr th td span".split(" "),
 );
 
 // Characters that would change the text around them (escapes, the direction of writing) are shown as marks, as in a terminal.
@@ -48,25 +48,13 @@ export function elements(nodes) {
   });
 }
 
-// Lines of code that one looks for first: prompts and comments are quiet, the line that names the error is not.
-const QUIET_LINE = /^\s{0,40}(?:#|\/\/|\$ |>>> )/;
-const ERROR_LINE = /^(?:\[[^\]\n]{1,40}\]:? ?)?(?:[\w.]{0,80}(?:Error|Exception|Interrupt)|Traceback|fatal|FATAL|ERROR)\b/;
-
-function lit(text) {
-  const lines = text.split("\n");
-  return lines.flatMap((line, n) => {
-    const kind = ERROR_LINE.test(line) ? "error-line" : QUIET_LINE.test(line) ? "quiet-line" : null;
-    return [kind ? el("span", { class: kind }, line) : visible(line), n < lines.length - 1 ? "\n" : ""];
-  });
-}
-
 // A block of code with the button that copies it as it was written.
-export function fence(children, language) {
-  const text = children.map((one) => one.textContent).join("");
-  const code = el("code", { translate: "no" }, ...lit(text));
+function fence(children, language) {
+  const code = el("code", { translate: "no" }, ...children);
+  const text = code.textContent;
   const what = text.trim().split("\n")[0].slice(0, 60);
   const button = el("button", { type: "button", class: "copy", "aria-label": say("copy what", { what }), on: { click: () => copy(text, button) } }, say("copy"));
-  return el("div", { class: "fence" }, el("pre", { tabindex: "0", "data-language": language || null }, code), button);
+  return el("div", { class: "fence" }, button, el("pre", { "data-language": language || null }, code));
 }
 
 // `label` is the key of the button's own words.

@@ -120,6 +120,9 @@ export const WORDS = {
     "taken back": "Taken back.",
     "not kept": "This could not be kept.",
     "gone why": "It may have another name now, or stand in another base.",
+    "no page": "There is no such page here.",
+    "no project here": "There is no such project here.",
+    "near ids": "Near it",
   },
   zh: {
     title: "kb：已知问题、原因与解决办法",
@@ -240,6 +243,9 @@ export const WORDS = {
     "taken back": "已撤回。",
     "not kept": "未能保存。",
     "gone why": "它可能改了名，或者在别的知识库里。",
+    "no page": "这里没有这个页面。",
+    "no project here": "这里没有这个项目。",
+    "near ids": "相近的",
   },
 };
 
