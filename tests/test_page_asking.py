@@ -417,13 +417,14 @@ def test_the_findings_of_a_log_are_not_alternatives(visit: OpenPage, address: st
     def report(verdicts: list[str]) -> dict[str, Any]:
         findings = [
             {
-                **{"issue": one["issue"], "project": one["project"], "base": "bundled", "verdict": verdict},
-                **{
-                    "confidence": 0.8 if verdict == "known" else 0.3,
-                    "first_line": n + 1,
-                    "count": n + 1,
-                    "text": "x y",
-                },
+                "issue": one["issue"],
+                "project": one["project"],
+                "base": "bundled",
+                "verdict": verdict,
+                "confidence": 0.8 if verdict == "known" else 0.3,
+                "first_line": n + 1,
+                "count": n + 1,
+                "text": "x y",
             }
             for n, (one, verdict) in enumerate(zip(issues, verdicts, strict=True))
         ]
