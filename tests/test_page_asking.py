@@ -407,7 +407,8 @@ def test_control_enter_asks_a_question_of_several_lines(visit: OpenPage, address
     page.keyboard.press("Control+Enter")
     expect(page.locator(".answer h2")).to_be_focused(timeout=900)
     assert page.input_value("#box") == f"it stops\n{KNOWN}"
-    assert [body.get("draft", False) for body in bodies] == [False]
+    settled = [body for body in bodies if not body.get("draft")]
+    assert settled == bodies[-1:], "on a slow machine a draft may come before it"
 
 
 def test_the_findings_of_a_log_are_not_alternatives(visit: OpenPage, address: str) -> None:
