@@ -74,9 +74,18 @@ async def call(client: Client, tool: str, **arguments: Any) -> tuple[str, dict[s
     """The text of the answer, and its facts."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    assert result.structured_content is None  # clients that show it to a model show no text then
     (content,) = result.content
-    return content.text, (result.meta or {})[FACTS]
+    facts = (result.meta or {})[FACTS]
+    structure = result.structured_content
+    assert (structure is not None) == (tool in ("search_issues", "explain_log"))
+    if structure is not None:  # some clients show their model nothing else
+        assert structure["verdict"] == facts["verdict"]
+        assert structure["answered"] == (facts["verdict"] == "known")
+        assert bool(structure["results"]) == (facts["verdict"] != "unknown")
+        whole = content.text + json.dumps(structure, ensure_ascii=False)
+        asked = max(tokens(whole) - 900, 0) if structure["results"] else 0
+        assert not asked, "an answer is to be short, both halves together"
+    return content.text, facts
 
 
 async def refusal(client: Client, tool: str, **arguments: Any) -> str:
@@ -151,7 +160,7 @@ def test_what_is_not_known_is_short_and_has_no_remedy(index: Path, query: str) -
     assert facts["verdict"] == "unknown"
     assert len(facts["issues"]) == 10
     assert text.startswith(("Not known", "未收录"))
-    assert tokens(text + json.dumps(facts["verdict"])) < 100
+    assert tokens(text + json.dumps({"answered": False, "verdict": "unknown", "results": []})) < 100
 
 
 def test_a_log_that_is_not_known_is_sent_on_to_explain_log(index: Path) -> None:

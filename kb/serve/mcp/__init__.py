@@ -6,11 +6,11 @@ In: something that gives an open base, and the folders of which an agent may nam
 tools      what each tool does, and how it says that it cannot     words   the fixed texts that an agent reads
 arguments  what a tool can be given, checked                       told    answers as markdown for a model
 server     tools, resources and prompt as the protocol has them    files   logs by path, within the allowed folders
-transport  stdio, and /mcp over HTTP
+transport  stdio, and /mcp over HTTP                           structure  the same for clients that show no text
 
-What an article says arrives in an answer, never in a description. An answer is text, because some clients show their
-model only the text of a result and others only its structure: one of two different halves would be lost. What a
-program may want (verdict, ids, confidence) stands in the result's `_meta`, which no model pays for.
+What an article says arrives in an answer, never in a description. Some clients show their model only the text of a
+result and others only its structure, so a search and a log have both: each can be acted on alone, and neither is a copy
+of the other. What a program may want besides stands in the result's `_meta`, which no model pays for.
 """
 
 from __future__ import annotations

@@ -132,7 +132,10 @@ def _called(tools: Tools, name: str, given: Mapping[str, Any]) -> CallToolResult
 
 
 def _result(answer: Answer) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=answer.text)], _meta={FACTS: dict(answer.facts)})
+    structure = None if answer.structure is None else dict(answer.structure)
+    return CallToolResult(
+        content=[TextContent(text=answer.text)], structured_content=structure, _meta={FACTS: dict(answer.facts)}
+    )
 
 
 _TEMPLATES = [

@@ -23,6 +23,7 @@ from kb.serve.mcp.arguments import (
     schema,
 )
 from kb.serve.mcp.files import open_log, pieces
+from kb.serve.mcp.structure import scan_structure, search_structure
 from kb.serve.mcp.told import issues_text, projects_text, scan_text, search_text
 from kb.text.decode import decode
 
@@ -37,6 +38,8 @@ class Answer:
     """what the model reads: markdown"""
     facts: Mapping[str, Any]
     """what a program may want to know, for the result's `_meta`: verdict, ids, confidence"""
+    structure: Mapping[str, Any] | None = None
+    """the answer once more for a client that shows its model nothing else: what is known or likely, and what to try"""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Tools:
             "issues": [{"issue": hit.issue, "confidence": round(hit.confidence, 4)} for hit in result.hits],
             "bases": [*result.bases],
         }
-        return Answer(search_text(result, asked.lang), facts)
+        return Answer(search_text(result, asked.lang), facts, search_structure(result))
 
     def _explain(self, given: Mapping[str, Any]) -> Answer:
         asked = checked(given, ExplainArguments, "explain_log")
@@ -148,7 +151,8 @@ class Tools:
             ],
         }
         errors = [] if report.findings else _errors_in(end)
-        return Answer(scan_text(report, log, asked.lang, notes=notes, errors=errors), facts)
+        text = scan_text(report, log, asked.lang, notes=notes, errors=errors)
+        return Answer(text, facts, scan_structure(report))
 
     def _feed(self, path: str, scans: Scans, notes: list[str]) -> bytes:
         """Reads the log into `scans`, and what there is to say of how that went into `notes`. Returns its end."""
