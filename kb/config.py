@@ -32,6 +32,7 @@ send questions to an address, or make kb read another place.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,10 +45,21 @@ from kb.index.locate import SETTINGS
 from kb.index.user import config_folder, is_own
 from kb.records import Lang
 
-__all__ = ["BaseSettings", "Settings", "read_settings", "settings"]
+__all__ = ["ADDRESS_HINT", "BaseSettings", "Settings", "read_settings", "settings", "wrong_address"]
 
 _MAX_BYTES = 1 << 20
 _MAX_SECONDS = 60.0
+
+ADDRESS_HINT = "http://host:port; a token stands in a file that kb.toml names (token-file)"
+_ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]?#]+)(?::(\d{1,5}))?(?:/[^\s@?#]*)?")
+
+
+def wrong_address(url: str) -> str | None:
+    """What is wrong with the address of a `kb serve`. The answer does not repeat it: it may hold a password."""
+    if "@" in url:
+        return "holds a user name or password"
+    found = _ADDRESS.fullmatch(url)
+    return None if found and int(found[1] or 0) <= 65535 else "is no address that begins with http:// or https://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +233,8 @@ class _Reader:
         folder, url = self._text(value, prefix, "folder"), self._text(value, prefix, "url")
         if (folder is None) == (url is None):
             raise self._error(f"{place} needs a folder or a url, and not both")
-        if url is not None and not url.startswith(("http://", "https://")):
-            raise self._error(f"{prefix}url begins with http:// or https://")
+        if url is not None and (wrong := wrong_address(url)):
+            raise self._error(f"{prefix}url {wrong}", ADDRESS_HINT)
         if self.foreign and url is not None:
             own = config_folder() / SETTINGS
             _warn(f"{self.path}: {place} is an address and is not asked; your own {own} may name it")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kb.config import BaseSettings, settings
+from kb.config import ADDRESS_HINT, BaseSettings, settings, wrong_address
 from kb.errors import IndexMissing, QueryError
 from kb.index import locate
 from kb.index.locate import Location
@@ -44,6 +44,8 @@ def places(names: Sequence[str] = (), *, index: str | Path | None = None, start:
 
 def _place(name: str, start: Path | None) -> Place:
     known = settings().bases
+    if not name:
+        raise QueryError("a base has no name", hint="--base NAME, a folder, or the address of a kb serve")
     if name in known:
         return _configured(known[name])
     if name == "bundled":
@@ -53,6 +55,8 @@ def _place(name: str, start: Path | None) -> Place:
             return place
         raise IndexMissing("there is no base at or above this folder", path=start or Path.cwd())
     if name.startswith(("http://", "https://")):
+        if wrong := wrong_address(name):
+            raise QueryError(f"a base {wrong}", hint=ADDRESS_HINT)
         return BaseSettings(name, url=name.rstrip("/"))
     if Path(name).exists():
         return locate.named(Path(name))

@@ -116,6 +116,13 @@ def test_what_cannot_be_meant_is_an_error(halves: tuple[Path, Path]) -> None:
         open_bases(["bundled"], index=halves[0])
 
 
+@pytest.mark.parametrize("name", ["", "http://me:secret@host/", "http://", "http://host:99999", "https://a b/"])
+def test_an_address_that_is_none_is_told_at_once_and_not_repeated(name: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        open_bases([name])
+    assert "secret" not in f"{caught.value} {caught.value.hint}"
+
+
 def test_one_base_alone_is_no_layer(halves: tuple[Path, Path]) -> None:
     with open_bases([str(halves[0])]) as base:
         assert isinstance(base, KnowledgeBase)

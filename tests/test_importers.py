@@ -464,6 +464,17 @@ PLACED = {
     f"wandb login --relogin {'0a1b2' * 8}": "0a1b2",
     f"wandb.login(key='{'0a1b2' * 8}')": "0a1b2",
     "sshpass -p hunter2 ssh root@host": "hunter2",
+    "mysql -u root -phunter2 shop": "hunter2",
+    "docker login -u me -p hunter2 registry.x.org": "hunter2",
+    "redis-cli -h cache -a hunter2 ping": "hunter2",
+    "DB_PASS=hunter2": "hunter2",
+    "PASS=hunter2": "hunter2",
+    "MYSQL_ROOT_PWD=hunter2": "hunter2",
+    "pwd: hunter2": "hunter2",
+    "passphrase: hunter2": "hunter2",
+    'DB_PASSWORD="correct hunter"': "hunter",
+    "AccountKey=0a1b2c3d4e5f6g7h8i9j==": "0a1b2c3d4e5f",
+    'docker config: {"auth": "dXNlcjpwYXNz"}': "dXNlcjpwYXNz",
     "sshpass -p 'hunter 2' ssh root@host": "hunter",
     "curl -s -u admin:hunter2 https://x.org": "hunter2",
     "Cookie: sessionid=0a1b2c; csrftoken=3d4e": "3d4e",
@@ -503,7 +514,9 @@ def test_secrets_are_masked_in_their_places(text: str) -> None:
      "SyntaxError: Unexpected token: ILLEGAL", '"eos_token": "<|im_end|>"', "--max-tokens 1024 --token $HF_TOKEN",
      "invalid token: unexpected end", "密码：<你的密码>", "密码错误：请重试", "(using password: YES)",
      "the cookie: it is gone", "curl https://x.org:8080/a -o b", "http://localhost:8000/v1 a@b", "--token-budget 4096",
-     '"token": "international"', "password: None", "sshpass -p $PASS ssh host"],
+     '"token": "international"', "password: None", "sshpass -p $PASS ssh host",
+     "mysql -P 3306 -p", "tests pass: 30 of 31", "bypass=1234", "pwd: /home/me", "PWD=/root/x",
+     "docker run -p 8080:80 image login"],
 )  # fmt: skip
 def test_what_is_no_secret_stays(text: str) -> None:
     assert mask_secrets(text) == text

@@ -25,10 +25,17 @@ _TOKENS = re.compile(
     r"\b(?:gh[pousr]_[A-Za-z0-9]{16,255}|github_pat_\w{20,255}|glpat-[\w-]{16,64}|hf_[A-Za-z0-9]{16,64}|"
     r"sk-[\w-]{16,200}|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|xox[abeoprs]-[\w-]{10,200}|ya29\.[\w-]{20,300}|"
     r"LTAI[A-Za-z0-9]{12,30}|AKID[A-Za-z0-9]{13,40}|"
+    r"[sr]k_(?:live|test)_[A-Za-z0-9]{8,200}|SG\.[\w-]{10,64}\.[\w-]{10,64}|nvapi-[\w-]{16,100}|gsk_[A-Za-z0-9]{16,100}|"
+    r"r8_[A-Za-z0-9]{16,64}|gl(?:rt|dt|ptt|cbt|ft)-[\w-]{16,64}|"
     r"npm_[A-Za-z0-9]{30,64}|pypi-[\w-]{30,300}|dckr_pat_[\w-]{20,64}|eyJ[\w-]{10,400}\.[\w-]{10,2000}\.[\w-]{5,600})"
 )
 _OPEN = r"(?![$<{*\[%])"  # `$TOKEN`, `<your token>` and `***` are placeholders, not secrets
 _GIVEN = r"[\"']?[ \t]{0,4}[:=：][ \t]{0,4}[\"'`]?"
+# `passwd`, `DB_PASS`, `MYSQL_ROOT_PWD`, `passphrase`; `pass` alone is an ordinary word, and so is the folder of `pwd`
+_NAMED_PASSWORD = (
+    r"(?:passw(?:or)?d|passphrase|(?<![A-Za-z])(?:[A-Za-z0-9]{1,40}_){1,5}(?:pass|pwd)|(?<![\w-])PASS(?==)|"
+    r"(?<![\w-])pwd(?=[\"']?[ \t]{0,4}[:=：][ \t]{0,4}[\"']?[^\s\"'/.~$][^\s\"'/]*(?:[\s\"',;)}\]`]|$)))"
+)
 _PLACES = (
     re.compile(r"(?i)\b(?P<keep>bearer[ \t]{1,4})[\w.~+/=-]{8,2000}"),
     re.compile(
@@ -40,10 +47,27 @@ _PLACES = (
         r"(?i)(?P<keep>(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?key)?|private[_-]?key|"
         rf"(?:access|auth|refresh|session|bot|api|hf|git(?:hub|lab))[_-]?token){_GIVEN}){_OPEN}[^\s\"',;)}}\]`&]{{6,500}}"
     ),
+    # a quoted value ends at its quote, which may stand behind several words
     re.compile(
-        rf"(?i)(?P<keep>passw(?:or)?d{_GIVEN}){_OPEN}(?!(?:none|null|true|false|yes|no)\b)"
+        rf"(?i)(?P<keep>{_NAMED_PASSWORD}[\"']?[ \t]{{0,4}}[:=：][ \t]{{0,4}})"
+        rf"(?:\"{_OPEN}[^\"\n]{{4,500}}\"|'{_OPEN}[^'\n]{{4,500}}')"
+    ),
+    re.compile(
+        rf"(?i)(?P<keep>{_NAMED_PASSWORD}{_GIVEN}){_OPEN}(?!(?:none|null|true|false|yes|no)\b)"
         r"[^\s\"',;)}\]`]{4,500}"
     ),
+    # programs that take it as an option: a letter that means something else to others
+    re.compile(
+        r"(?P<keep>\b(?:mysql|mariadb)\w{0,10}[ \t][^\n|;&]{0,300}?(?<=[ \t])-p)"
+        rf"{_OPEN}[^\s\"'-][^\s\"']{{2,200}}"
+    ),
+    re.compile(
+        r"(?P<keep>\b(?:docker|podman|helm|oc)[ \t][^\n|;&]{0,200}?\blogin[ \t][^\n|;&]{0,200}?(?<=[ \t])-p[ \t=]{1,4}"
+        rf"[\"']?){_OPEN}[^\s\"']{{3,200}}"
+    ),
+    re.compile(rf"(?P<keep>\bredis-cli[ \t][^\n|;&]{{0,300}}?(?<=[ \t])-a[ \t]{{1,4}}[\"']?){_OPEN}[^\s\"']{{3,200}}"),
+    re.compile(r"(?P<keep>\"auth\"[ \t]{0,4}:[ \t]{0,4}\")[A-Za-z0-9+/=]{8,500}"),
+    re.compile(r"(?i)(?P<keep>\b(?:account|shared[_-]?access)[_-]?key(?:name)?=)[A-Za-z0-9+/=]{16,200}"),
     re.compile(rf"(?P<keep>(?:密码|口令|密钥|秘钥|令牌)(?:[是为]|{_GIVEN})[ \t]{{0,4}}){_OPEN}[!#-&(-+\--~]{{4,200}}"),
     re.compile(
         rf"(?i)(?P<keep>(?<![\w-])token{_GIVEN}){_OPEN}(?=[A-Za-z_./+=~-]{{0,80}}\d|[\w-]{{20}})[\w.~+/=-]{{8,500}}"
