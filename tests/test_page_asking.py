@@ -413,33 +413,33 @@ def test_control_enter_asks_a_question_of_several_lines(visit: OpenPage, address
 
 def test_the_findings_of_a_log_are_not_alternatives(visit: OpenPage, address: str) -> None:
     page = visit(address)
-    issues = page.evaluate("fetch('api/issues?lang=en').then(one => one.json()).then(one => one.issues.slice(0, 3))")
+    issues = page.evaluate("fetch('api/issues?lang=en').then(one => one.json()).then(one => one.issues.slice(0, 4))")
 
-    def report(verdicts: list[str]) -> dict[str, Any]:
+    def report(*found: tuple[str, float]) -> dict[str, Any]:
         findings = [
-            {
-                "issue": one["issue"],
-                "project": one["project"],
-                "base": "bundled",
-                "verdict": verdict,
-                "confidence": 0.8 if verdict == "known" else 0.3,
-                "first_line": n + 1,
-                "count": n + 1,
-                "text": "x y",
-            }
-            for n, (one, verdict) in enumerate(zip(issues, verdicts, strict=True))
+            {"issue": one["issue"], "project": one["project"], "base": "bundled", "verdict": verdict, "text": "x y"}
+            | {"confidence": confidence, "first_line": n, "count": n}
+            for n, (one, (verdict, confidence)) in enumerate(zip(issues, found, strict=False), 1)
         ]
-        surest = "known" if "known" in verdicts else "likely"
+        surest = "known" if ("known", 0.9) in found else "likely"
         return {"verdict": surest, "likely": [], "findings": findings, "lines": 500, "took_ms": 1.0}
 
-    page.route("**/api/scan*", lambda route: route.fulfill(json=report(["likely", "known", "known"])))
+    def has_many_causes(route: Route) -> None:
+        whole = route.fetch().json()
+        for one in whole["translations"]:
+            one["tree"]["triage"] = ["Look at the other one."]
+        route.fulfill(json=whole)
+
+    found = report(("likely", 0.3), ("known", 0.6), ("known", 0.9), ("known", 0.99))
+    page.route("**/api/scan*", lambda route: route.fulfill(json=found))
+    page.route(f"**/api/issues/{issues[3]['issue'].replace('#', '/')}*", has_many_causes)
     paste(page, FILLER * 500)
-    expect(page.locator(".answer .chips")).to_contain_text("line 2 (and 1 more)")
+    expect(page.locator(".answer .chips")).to_contain_text("line 3 (and 2 more)")
     expect(page.locator(".near")).to_have_text("Also in this log")
-    expect(page.locator(".hit .sure")).to_have_text(["80% sure", "80% sure", "30% likely"])
+    expect(page.locator(".hit .sure")).to_have_text(["90% sure", "60% sure", "99% sure", "30% likely"])
     expect(page.locator(".candidate")).to_have_count(1)
     page.unroute("**/api/scan*")
-    page.route("**/api/scan*", lambda route: route.fulfill(json=report(["likely"] * 3)))
+    page.route("**/api/scan*", lambda route: route.fulfill(json=report(*[("likely", 0.3)] * 3)))
     page.keyboard.press("Escape")
     paste(page, FILLER * 500)
     expect(page.locator(".likely")).to_contain_text("These 3 places may be known issues.")

@@ -101,10 +101,17 @@ async function scanned({ log, lang, project }, signal) {
     return { ...common, verdict: "unknown", likely: [], results: nearest.results, text: "" };
   }
   const surest = findings.some((one) => one.verdict === "known") ? "known" : "likely";
-  const ordered = [...findings].sort((a, b) => (b.verdict === surest) - (a.verdict === surest) || a.first_line - b.first_line).slice(0, MOST_FINDINGS);
-  const results = await Promise.all(ordered.map((one, n) => hitOf(one, n + 1, lang, signal)));
-  const likely = ordered.filter((one) => one.verdict === "likely").map((one) => one.issue);
-  return { ...common, verdict: surest, likely, results, areFindings: true, text: ordered.map((one) => one.text.trim()).join("\n") };
+  const some = [...findings].sort(bySureness).slice(0, MOST_FINDINGS);
+  const results = (await Promise.all(some.map((one, n) => hitOf(one, n + 1, lang, signal)))).sort(bySureness);
+  const likely = results.filter((one) => one.verdict === "likely").map((one) => one.issue);
+  return { ...common, verdict: surest, likely, results, areFindings: true, text: results.map((one) => one.line.text).join("\n") };
+}
+
+// As at every door (kb/scan/whole.py): what has many causes comes last, and of equally sure ones the first in the log first.
+function bySureness(a, b) {
+  const hasManyCauses = (one) => Boolean(one.tree?.triage.length);
+  return (b.verdict === "known") - (a.verdict === "known") || hasManyCauses(a) - hasManyCauses(b)
+    || Math.round(b.confidence * 10) - Math.round(a.confidence * 10) || a.first_line - b.first_line;
 }
 
 // The findings about one project or tag. Only the server knows tags, so it is asked about the telling lines.
@@ -116,11 +123,11 @@ async function narrowed(findings, project, signal) {
 }
 
 async function hitOf(finding, rank, lang, signal) {
-  const { issue, verdict, confidence, first_line: number, text, count } = finding;
+  const { issue, verdict, confidence, first_line, text, count } = finding;
   const at = issue.lastIndexOf("#");
   const { translations } = await api(`api/issues/${encodeURIComponent(issue.slice(0, at))}/${encodeURIComponent(issue.slice(at + 1))}?render=tree`, { signal });
   const record = translations.find((one) => one.lang === lang) ?? translations[0];
-  return { ...record, rank, verdict, confidence, matched: [], base: finding.base, line: { number, text: text.trim(), more: count - 1 } };
+  return { ...record, rank, verdict, confidence, first_line, matched: [], base: finding.base, line: { number: first_line, text: text.trim(), more: count - 1 } };
 }
 
 // Of a log in which no issue was found: the lines that look like errors, else its end; for what is nearest to it.
