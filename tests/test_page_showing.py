@@ -132,7 +132,9 @@ def test_forced_colours(visit: OpenPage, address: str, place: str) -> None:  # n
 def test_print_shows_everything(visit: OpenPage, address: str) -> None:  # noqa: F811
     page = visit(address + WHOLE)
     expect(page.locator(".whole")).to_be_visible()
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(29, 28, 26)", "ink on paper"
     expect(page.locator(".copy").first).to_be_hidden()
     expect(page.locator("#ask")).to_be_hidden()
     expect(page.locator(".body details li").first).to_be_visible()
