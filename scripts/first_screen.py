@@ -3,6 +3,8 @@ first step, is to be seen without scrolling: on the page, and where the server r
 
     python scripts/first_screen.py [--every 1]
 
+It says in how many the first block of it begins on the first screen, and in how many it is there as a whole.
+
 Needs the extras `serve` and `dev`, and a chromium (CHROMIUM names another one).
 """
 
@@ -21,8 +23,9 @@ from kb import KnowledgeBase
 from kb.serve import create_app
 from kb.serve.listen import configured
 
-SCREENS = {"desktop": (1280, 760), "tablet": (768, 1024), "phone": (390, 844)}
+SCREENS = {"desktop": (1280, 760), "phone": (390, 760)}
 PLACES = {"page": ("#/issue/", ".cure :is(.fence, p)"), "without a script": ("issue/", "#fix :is(li, p, pre)")}
+SHOWN = "issue => document.querySelector('.whole > .links > code')?.textContent === issue"
 LINE = 24  # pixels: so much of it is to be seen
 
 
@@ -41,15 +44,16 @@ def main() -> None:
         for name, (path, remedy) in PLACES.items():
             for screen, (width, height) in SCREENS.items():
                 page = browser.new_page(viewport={"width": width, "height": height})
-                seen = 0
+                begun = whole = 0
                 for issue in issues:
                     slug, _, number = issue.rpartition("#")
-                    page.goto("about:blank")
                     page.goto(f"{home}{path}{slug}/{number}")
+                    page.wait_for_function(SHOWN, arg=issue)
                     box = page.locator(remedy).first.bounding_box()
-                    seen += box is not None and box["y"] + LINE <= height
-                share = f"{seen} of {len(issues)} ({seen / len(issues):.0%})"
-                print(f"{name:<18} {screen:<8} {width:>4} x {height:<4}  {share}")
+                    begun += box is not None and box["y"] + LINE <= height
+                    whole += box is not None and box["y"] + box["height"] <= height
+                shares = (f"{n} of {len(issues)} ({n / len(issues):.1%})" for n in (begun, whole))
+                print(f"{name:<18} {screen:<8} {width:>4} x {height:<4}  begins: {next(shares)}, whole: {next(shares)}")
                 page.close()
         browser.close()
         server.should_exit = True

@@ -85,6 +85,13 @@ def test_browse_by_project_and_by_words(visit: OpenPage, address: str) -> None: 
     expect(page.locator(".filter [role=status]")).to_have_text("1 issue")
     page.fill("#filter", "no such words at all")
     expect(page.locator(".group")).to_have_count(0)
+    page.fill("#filter", "")
+    page.locator("#view h1").focus()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(groups.nth(1).locator("summary")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(groups.nth(1).locator("li").first).to_be_visible()
     page.fill("#filter", "deepspeed")
     page.locator(".titles a").first.click()
     expect(page.locator(".whole")).to_be_visible()
@@ -125,7 +132,9 @@ def test_forced_colours(visit: OpenPage, address: str, place: str) -> None:  # n
 def test_print_shows_everything(visit: OpenPage, address: str) -> None:  # noqa: F811
     page = visit(address + WHOLE)
     expect(page.locator(".whole")).to_be_visible()
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(29, 28, 26)", "ink on paper"
     expect(page.locator(".copy").first).to_be_hidden()
     expect(page.locator("#ask")).to_be_hidden()
     expect(page.locator(".body details li").first).to_be_visible()

@@ -10,7 +10,9 @@ bodies     what a request asks: JSON, a log, packed       work      long work in
 watching   health, metrics, contract                      metrics   counts and times for Prometheus
 params     parameters of requests, checked                openapi   the contract, with the shapes of answers (shapes)
 nodes      markdown as a tree that a page can show        page      HTML, CSS and JavaScript of the page
+sources    how a source is named; links to them           code      light highlighting
 issue_page /issue/...: an issue without a script          html      elements for it    opensearch  for browsers
+gone       what a person reads where nothing is
 session    who has shown the token; the cookie            attempts  slows down wrong tokens
 login      /api/session                                   proxy     what a proxy says of the client
 asgi       types, and how a request is refused            access    the access log

@@ -15,7 +15,7 @@ function titles(issues, project) {
 }
 
 function group(project, issues, open) {
-  const made = el("details", { class: "group", open }, el("summary", {}, el("h2", {}, project || say("no project")), " ", el("small", {}, say("size", { n: issues.length }))));
+  const made = el("details", { class: "group", open }, el("summary", { "data-moves": true }, el("h2", {}, project || say("no project")), " ", el("small", {}, say("size", { n: issues.length }))));
   const fill = () => made.open && !made.querySelector("ul") && made.append(titles(issues, project));
   made.addEventListener("toggle", fill);
   fill();
