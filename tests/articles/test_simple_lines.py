@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.scraped.labels import split_ordinal
 from kb.articles import lines as lines_module
 from kb.articles.lines import classify
 from kb.articles.simple import simple_kinds
@@ -41,3 +42,17 @@ def test_on_lines_put_together_at_random(monkeypatch: pytest.MonkeyPatch) -> Non
         simple += simple_kinds(texts) is not None
         read_both(texts, monkeypatch)
     assert simple > 150
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("12 It stops", "It stops"),
+        ("6.1 It stops", "It stops"),
+        ("101. It stops", "It stops"),
+        ("502 Bad Gateway", "502 Bad Gateway"),
+        ("413 Request Entity Too Large", "413 Request Entity Too Large"),
+    ],
+)
+def test_a_code_is_no_ordinal(heading: str, title: str) -> None:
+    assert split_ordinal(heading)[1] == title
