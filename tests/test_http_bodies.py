@@ -34,6 +34,13 @@ needs_uvicorn = pytest.mark.skipif(importlib.util.find_spec("uvicorn") is None, 
 TEXT = {"content-type": "text/plain"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 PACKED = {**TEXT, "content-encoding": "gzip"}
+
+
+def _packed(data: bytes) -> bytes:
+    """The same each time: it names the test's cases, which all workers must see alike."""
+    return gzip.compress(data, mtime=0)
+
+
 LOG = "step 1 loss 0.4\n" * 30 + f"[rank3]: {QUESTION}\n" + "step 2 loss 0.4\n" * 5
 
 
@@ -68,11 +75,11 @@ def counted(client: TestClient, name: str) -> float:
         (("训练失败 " + LOG).encode("gb18030"), {"content-type": "text/plain; charset=utf-8"}),
         (LOG.encode() + b"\xff\xfe\x80 half a letter \xe6", TEXT),
         (LOG.replace("loss", "lo\0ss").encode() + b"\0" * 1000, TEXT),
-        (gzip.compress(LOG.encode()), PACKED),
-        (gzip.compress(LOG[:99].encode()) + gzip.compress(LOG[99:].encode()), PACKED),
-        (gzip.compress(LOG.encode()) + b"\0" * 100, PACKED),
-        (gzip.compress(LOG.encode()), {**FORM, "content-encoding": "X-GZIP"}),
-        (gzip.compress(json.dumps({"query": LOG}).encode()), {**PACKED, "content-type": "application/json"}),
+        (_packed(LOG.encode()), PACKED),
+        (_packed(LOG[:99].encode()) + _packed(LOG[99:].encode()), PACKED),
+        (_packed(LOG.encode()) + b"\0" * 100, PACKED),
+        (_packed(LOG.encode()), {**FORM, "content-encoding": "X-GZIP"}),
+        (_packed(json.dumps({"query": LOG}).encode()), {**PACKED, "content-type": "application/json"}),
         (LOG.encode(), {**TEXT, "content-encoding": "identity"}),
     ],
 )
@@ -95,15 +102,15 @@ def test_a_log_is_asked_as_it_is(client: TestClient, body: bytes, headers: dict[
         (b"x", {**TEXT, "content-encoding": "gzip, gzip"}, 415),
         (b"not gzip at all", PACKED, 400),
         (b"", PACKED, 400),
-        (gzip.compress(LOG.encode())[:-4], PACKED, 400),
-        (gzip.compress(LOG.encode())[:40], PACKED, 400),
-        (gzip.compress(LOG.encode())[:40] + b"\xff" * 40, PACKED, 400),
-        (gzip.compress(LOG.encode()) + b"more", PACKED, 400),
+        (_packed(LOG.encode())[:-4], PACKED, 400),
+        (_packed(LOG.encode())[:40], PACKED, 400),
+        (_packed(LOG.encode())[:40] + b"\xff" * 40, PACKED, 400),
+        (_packed(LOG.encode()) + b"more", PACKED, 400),
         (zlib.compress(LOG.encode()), PACKED, 400),
-        (gzip.compress(b"") * 2000, PACKED, 400),
-        (gzip.compress(b"a" * (MAX_UNPACKED + 1)), PACKED, 413),
-        (gzip.compress(b"\n" * (MAX_UNPACKED + 1)), PACKED, 413),
-        (gzip.compress(b"a" * (MAX_UNPACKED // 2)) * 3, PACKED, 413),
+        (_packed(b"") * 2000, PACKED, 400),
+        (_packed(b"a" * (MAX_UNPACKED + 1)), PACKED, 413),
+        (_packed(b"\n" * (MAX_UNPACKED + 1)), PACKED, 413),
+        (_packed(b"a" * (MAX_UNPACKED // 2)) * 3, PACKED, 413),
         (b"x" * (MAX_BODY_BYTES + 1), TEXT, 413),
     ],
 )
@@ -129,7 +136,7 @@ def test_unpacking_gives_back_what_was_packed() -> None:
     dice = random.Random(16)
     for size in (0, 1, 65535, 65536, 65537, 400_000):
         data = dice.randbytes(size // 2) + b"abc " * (size // 8)
-        assert b"".join(unpacked(gzip.compress(data))) == data
+        assert b"".join(unpacked(_packed(data))) == data
 
 
 @needs_uvicorn
@@ -315,7 +322,7 @@ def test_work_that_nobody_waits_for_is_not_begun() -> None:
 @needs_uvicorn
 def test_a_scan_stops_when_its_client_hangs_up(base: KnowledgeBase) -> None:
     lines = b"".join(b"ERROR worker %d: cannot do that\n" % n for n in range(450_000))
-    body = gzip.compress(lines[: MAX_UNPACKED - 1])
+    body = _packed(lines[: MAX_UNPACKED - 1])
     head = b"POST /api/scan HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\n"
     request = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
     assert len(body) < MAX_BODY_BYTES

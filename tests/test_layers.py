@@ -89,7 +89,7 @@ HEAVY = ["numpy", "faiss", "jieba", "torch", "tokenizers", "safetensors", "rich"
 HEAVY += ["mcp", "pydantic", "prometheus_client", "starlette"]
 
 
-EXTRAS = {"starlette", "uvicorn", "pydantic", "prometheus_client"}
+EXTRAS = {"starlette", "uvicorn", "pydantic", "prometheus_client", "mcp"}
 
 
 def _files() -> list[Path]:
