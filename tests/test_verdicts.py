@@ -97,7 +97,7 @@ def test_why_as_json(said: Verdict, kb: Callable[..., Result]) -> None:
         line = json.dumps({"id": 1, "query": QUESTIONS["en"]})
         answer = json.loads(kb("search", "--json", *arguments, *question, input=line).stdout)
         for one in answer["results"]:
-            assert one["why"].keys() == {"evidence", "conditions", "conflicts", "ruled_out"}
+            assert one["why"].keys() == {"evidence", "conditions", "conflicts", "ruled_out", "voices"}
             assert one["why"]["evidence"].keys() == set(NAMES)
             weights = [abs(counted["weight"]) for counted in one["why"]["evidence"].values()]
             assert weights == sorted(weights, reverse=True)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from kb.records import Hit, SearchResult
 from kb.scan.report import Finding
 from kb.scan.scanner import Scanner
+from kb.search.verdict import LIKELY_AT, MOST_LIKELY
 
 __all__ = ["as_scanned"]
 
@@ -37,7 +38,14 @@ def as_scanned(
         return corrected
     if not result.answered:
         return result
-    return replace(result, verdict="likely", likely=(result.hits[0].issue,))
+    return _less_sure(result, known_at)
+
+
+def _less_sure(result: SearchResult, known_at: float) -> SearchResult:
+    most = known_at - 0.01
+    hits = tuple(replace(hit, confidence=min(hit.confidence, most)) for hit in result.hits)
+    likely = tuple(hit.issue for hit in hits if hit.confidence >= LIKELY_AT)[:MOST_LIKELY]
+    return replace(result, verdict="likely" if likely else "unknown", likely=likely, hits=hits)
 
 
 def _answer(result: SearchResult, finding: Finding, search: Callable[[str], SearchResult]) -> SearchResult | None:
@@ -48,7 +56,8 @@ def _answer(result: SearchResult, finding: Finding, search: Callable[[str], Sear
         return None
     first = replace(first, confidence=finding.confidence)
     others = [hit for hit in line.hits if hit.issue != finding.issue]
-    hits: list[Hit] = [replace(hit, rank=rank) for rank, hit in enumerate([first, *others][: len(result.hits)], 1)]
+    shown = [first, *(replace(hit, confidence=min(hit.confidence, first.confidence)) for hit in others)]
+    hits: list[Hit] = [replace(hit, rank=rank) for rank, hit in enumerate(shown[: len(result.hits)], 1)]
     return replace(result, verdict="known", likely=(), hits=tuple(hits), read_as=line.query)
 
 
