@@ -310,3 +310,21 @@ def test_others_reach_it_only_with_a_token(index: Path) -> None:
     ended = subprocess.run(command(index, "--http", "--host", "0.0.0.0"), capture_output=True, timeout=60, env=env)
     assert ended.returncode == 2
     assert b"a token is needed" in ended.stderr
+
+
+def test_an_agent_says_whether_it_helped(index: Path, tmp_path: Path) -> None:
+    from kb.feedback import place
+
+    with KnowledgeBase.open(index) as base:
+        client = TestClient(create_app(base, feedback=place.opened(tmp_path / "votes.sqlite")), base_url=HOME)
+        issue = ask(client, "search_issues", query=ERROR)["_meta"]["kb/answer"]["issues"][0]["issue"]
+        told = {"issue": issue, "verdict": "helped", "question": ERROR}
+        for _ in range(3):  # one client is one voice
+            text = ask(client, "give_feedback", **told)["content"][0]["text"]
+            assert issue in text and "1 say that it helped" in text
+        assert ask(client, "give_feedback", issue="no-such#1", verdict="helped")["isError"]
+        for _ in range(40):
+            last = ask(client, "give_feedback", **told)
+        assert "too" in last["content"][0]["text"]
+        silent = TestClient(create_app(base), base_url=HOME)
+        assert ask(silent, "give_feedback", **told)["isError"], "where nothing is kept there is no such tool"

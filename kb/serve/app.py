@@ -49,7 +49,7 @@ def create_app(
         opensearch.table(),
         watching.table(base, metrics),
         login.table(gate),
-        mcp.table(base, roots=roots, counts=metrics),
+        mcp.table(base, roots=roots, counts=metrics, votes=hears.cast if feedback else None),
         hears.table(),
         _page(),
     ]

@@ -6,14 +6,23 @@ What does not fit raises QueryError with one line on what is wrong and one on wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kb.errors import QueryError
 from kb.records import Lang
 
-__all__ = ["MAX_TEXT", "Arguments", "ExplainArguments", "SearchArguments", "ShowArguments", "checked", "schema"]
+__all__ = [
+    "MAX_TEXT",
+    "Arguments",
+    "ExplainArguments",
+    "FeedbackArguments",
+    "SearchArguments",
+    "ShowArguments",
+    "checked",
+    "schema",
+]
 
 MAX_TEXT = 1_000_000  # characters; `kb.logs.read` reads the two ends of more than 64 Ki, and failures between them
 MAX_RESULTS = 10  # issues of one answer: a model's context is expensive
@@ -45,6 +54,12 @@ class ExplainArguments(Arguments):
 class ShowArguments(Arguments):
     issue: Annotated[str, Field(max_length=300, description="its id, slug#n; or a slug for all issues of an article")]
     lang: Annotated[Lang | None, Field(description="the language to prefer")] = None
+
+
+class FeedbackArguments(Arguments):
+    issue: Annotated[str, Field(max_length=300, description="its id, slug#n")]
+    verdict: Annotated[Literal["helped", "did_not_fit", "none"], Field(description="none takes a vote back")]
+    question: Annotated[str | None, Field(max_length=MAX_TEXT, description="what was asked; kept masked")] = None
 
 
 A = TypeVar("A", bound=Arguments)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -63,7 +64,7 @@ def make_server(tools: Tools, base: Callable[[], AnyBase]) -> Server[Any]:
     listed = ListToolsResult(tools=_listed(tools))
 
     async def in_thread(ask: Callable[..., T], *given: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(threads, ask, *given)
+        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, ask, *given)
 
     async def list_tools(context: object, params: object) -> ListToolsResult:
         return listed

@@ -9,14 +9,17 @@ from typing import Any, Protocol
 
 from kb.bases import AnyBase
 from kb.errors import KbError, QueryError
+from kb.feedback.told import Said
 from kb.logs.read import read
 from kb.logs.unpack import DAMAGE
 from kb.records import IssueRecord, Verdict
 from kb.scan import Scans
+from kb.serve.asgi import Refusal
 from kb.serve.mcp import words
 from kb.serve.mcp.arguments import (
     Arguments,
     ExplainArguments,
+    FeedbackArguments,
     SearchArguments,
     ShowArguments,
     checked,
@@ -25,9 +28,10 @@ from kb.serve.mcp.arguments import (
 from kb.serve.mcp.files import open_log, pieces
 from kb.serve.mcp.structure import scan_structure, search_structure
 from kb.serve.mcp.told import issues_text, projects_text, scan_text, search_text
+from kb.text import visible
 from kb.text.decode import decode
 
-__all__ = ["Answer", "Counts", "Tool", "Tools", "said"]
+__all__ = ["Answer", "Counts", "Tool", "Tools", "Votes", "said"]
 
 _END = 64 << 10  # bytes of a log's end in which error lines are looked for, where no issue was found
 
@@ -53,6 +57,10 @@ class Tool:
     only_reads: bool = True
 
 
+Votes = Callable[[str, Said, str | None], tuple[str, float, float]]
+"""keeps a vote on an issue for a question; returns the issue, how many it helped, and how many it did not fit"""
+
+
 class Counts(Protocol):
     """What is told the verdict of each search and of each log."""
 
@@ -69,10 +77,11 @@ class Tools:
         *,
         roots: Sequence[Path] = (),
         counts: Counts | None = None,
+        votes: Votes | None = None,
     ) -> None:
         """`base` gives the open base, or raises KbError. `roots`: the folders in which a log may be named by its path;
-        without any, none can."""
-        self._base, self._roots, self._counts = base, [*roots], counts
+        without any, none can. `votes` keeps what an agent says of an answer; None: there is no tool for it."""
+        self._base, self._roots, self._counts, self._votes = base, [*roots], counts, votes
         without = frozenset[str]() if self._roots else frozenset({"path"})
         explain = schema(ExplainArguments, without)
         if without:
@@ -84,6 +93,10 @@ class Tools:
             "get_issue": Tool("Show a known issue", words.SHOW, schema(ShowArguments), self._show),
             "list_projects": Tool("List projects", words.LIST, schema(Arguments), self._list),
         }
+        if votes is not None:
+            self.by_name["give_feedback"] = Tool(
+                "Say if it helped", words.FEEDBACK, schema(FeedbackArguments), self._vote, only_reads=False
+            )
 
     def call(self, name: str, given: Mapping[str, Any]) -> Answer:
         """Raises KbError."""
@@ -170,6 +183,16 @@ class Tools:
         asked = checked(given, ShowArguments, "get_issue")
         records = self._base().show(asked.issue)
         return Answer(issues_text(records, asked.lang), {"issues": sorted({record.issue for record in records})})
+
+    def _vote(self, given: Mapping[str, Any]) -> Answer:
+        asked = checked(given, FeedbackArguments, "give_feedback")
+        assert self._votes is not None
+        try:
+            issue, helped, against = self._votes(asked.issue, asked.verdict, asked.question)
+        except Refusal as refusal:  # too many of one client
+            raise QueryError(refusal.message, hint=refusal.hint) from None
+        text = f"Noted for `{visible(issue)}`: {helped:g} say that it helped, {against:g} that it did not fit."
+        return Answer(text, {"issue": issue, "helped": helped, "did_not_fit": against})
 
     def _list(self, given: Mapping[str, Any]) -> Answer:
         checked(given, Arguments, "list_projects")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Log = Callable[[Scope, int, float], None]
     from kb.serve.guards import RequestGuard, Rules
-    from kb.serve.mcp.tools import Counts
+    from kb.serve.mcp.tools import Counts, Votes
     from kb.serve.routes import Table
 
 __all__ = ["create_mcp_app", "serve_stdio", "stdio_server", "table"]
@@ -38,11 +38,13 @@ PATH = "/mcp"
 # --- HTTP -------------------------------------------------------------------------------------------------------------
 
 
-def table(base: AnyBase, *, roots: Sequence[Path] = (), counts: Counts | None = None) -> Table:
-    """`/mcp` for an HTTP server around an open base. `roots` and `counts` as in `Tools`."""
+def table(
+    base: AnyBase, *, roots: Sequence[Path] = (), counts: Counts | None = None, votes: Votes | None = None
+) -> Table:
+    """`/mcp` for an HTTP server around an open base. `roots`, `counts` and `votes` as in `Tools`."""
     from kb.serve.routes import Table
 
-    return Table(apps={PATH: _Door(base, roots, counts) if find_spec("mcp") else _closed})
+    return Table(apps={PATH: _Door(base, roots, counts, votes) if find_spec("mcp") else _closed})
 
 
 def create_mcp_app(
@@ -60,8 +62,8 @@ def create_mcp_app(
 class _Door:
     """The ASGI application at `/mcp`."""
 
-    def __init__(self, base: AnyBase, roots: Sequence[Path], counts: Counts | None) -> None:
-        self._base, self._roots, self._counts = base, roots, counts
+    def __init__(self, base: AnyBase, roots: Sequence[Path], counts: Counts | None, votes: Votes | None) -> None:
+        self._base, self._roots, self._counts, self._votes = base, roots, counts, votes
         self._lock = threading.Lock()
 
     @cached_property
@@ -72,7 +74,7 @@ class _Door:
         def base() -> AnyBase:
             return self._base
 
-        return make_server(Tools(base, roots=self._roots, counts=self._counts), base)
+        return make_server(Tools(base, roots=self._roots, counts=self._counts, votes=self._votes), base)
 
     def _prepare(self) -> None:
         with self._lock:
@@ -147,7 +149,19 @@ def stdio_server(open_base: Callable[[], AnyBase], roots: Sequence[Path] = ()) -
     from kb.serve.mcp.tools import Tools
 
     base = _LateBase(open_base)
-    return make_server(Tools(base, roots=roots), base)
+    return make_server(Tools(base, roots=roots, votes=_own_votes(base)), base)
+
+
+def _own_votes(base: Callable[[], AnyBase]) -> Votes | None:
+    """The user's own file of votes, where there is one already: an agent does not begin it."""
+    from kb.feedback import place
+
+    path = place.feedback_file()
+    if path is None or not path.is_file():
+        return None
+    from kb.feedback.told import cast, this_user
+
+    return lambda issue, said, question: cast(place.opened(path), base(), issue, said, this_user(), question)
 
 
 def serve_stdio(server: Server[Any]) -> None:
