@@ -303,9 +303,11 @@ class Feedback:
 
 def _prepared(database: sqlite3.Connection, path: Path) -> bytes:
     """Makes the tables of a new file, and returns its salt. Raises FeedbackError for a file of something else."""
+    # The tables first: another process may make them, and its mark with them, between two of these questions.
+    empty = _count(database, "sqlite_master") == 0
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (found,) = database.execute("PRAGMA user_version").fetchone()
-    if application == 0 and found == 0 and _count(database, "sqlite_master") == 0:
+    if empty and application == 0 and found == 0:
         _journal(database)
         database.execute("BEGIN IMMEDIATE")
         if _count(database, "sqlite_master") == 0:  # else another process was faster
