@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["lit"]
 
-_MAX_LINE = 2000  # characters; a longer line is shown as it is
+_MAX_LINE = 500  # characters; a longer line is shown as it is
 _MAX_LINES = 500
 _ERROR = re.compile(
     r"(?:\[[^\]]{1,40}\]:? ?|\d{1,4}: )?"
