@@ -10,21 +10,27 @@ from __future__ import annotations
 import json
 import math
 import mmap
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kb.errors import IndexCorrupt
 
-__all__ = ["Array", "dump", "finite", "load", "open_arrays"]
+__all__ = ["Array", "Shape", "dump", "finite", "load", "open_arrays", "stream"]
 
 Array = npt.NDArray[Any]
 
 MAX_HEADER_BYTES = 1 << 20  # the format allows 100 MB; a dozen tensors need 1 kB
-_DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "|u1", "U32": "<u4"}
+_NAMES = {
+    **{f"<f{n // 8}": f"F{n}" for n in (16, 32, 64)},
+    **{f"<i{n // 8}": f"I{n}" for n in (32, 64)},
+    **{f"<u{n // 8}": f"U{n}" for n in (16, 32, 64)},
+    "|u1": "U8",
+}
+_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
 def finite(array: Array) -> Array:
@@ -37,6 +43,45 @@ def dump(arrays: Mapping[str, Array], metadata: dict[str, str] | None = None) ->
     from safetensors.numpy import save
 
     return bytes(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata))
+
+
+class Shape(NamedTuple):
+    """An array that is not in memory as a whole."""
+
+    dtype: str
+    """as numpy names it: "<f2" """
+    shape: tuple[int, ...]
+    blocks: Iterable[Array]
+    """its rows, in order"""
+
+
+def stream(write: Callable[[bytes], object], arrays: Mapping[str, Array | Shape]) -> None:
+    """Writes a safetensors file a block at a time. Equal arrays give equal bytes. Raises ValueError when the blocks of
+    an array are not as large as it says."""
+    header: dict[str, Any] = {}
+    whole = {name: one if isinstance(one, Shape) else _as_shape(one) for name, one in arrays.items()}
+    # The widest first, as the format's own library has them: each array then begins where its type may begin.
+    ordered = sorted(whole, key=lambda name: (-np.dtype(whole[name].dtype).itemsize, name))
+    at = 0
+    for name in ordered:
+        one = whole[name]
+        size = math.prod(one.shape) * np.dtype(one.dtype).itemsize
+        header[name] = {"dtype": _NAMES[one.dtype], "shape": list(one.shape), "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    write(len(text).to_bytes(8, "little") + text)
+    for name in ordered:
+        one, left = whole[name], math.prod(whole[name].shape)
+        for block in one.blocks:
+            left -= block.size
+            write(np.ascontiguousarray(block, one.dtype).tobytes())
+        if left:
+            raise ValueError(f"{name}: its blocks hold {-left} numbers more than its shape")
+
+
+def _as_shape(array: Array) -> Shape:
+    return Shape(array.dtype.str, array.shape, [array])
 
 
 def open_arrays(path: Path) -> dict[str, Array]:

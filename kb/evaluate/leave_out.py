@@ -79,7 +79,7 @@ def left_out(
             columns = searcher.store.header.columns
             paths: dict[str, set[str]] = defaultdict(set)
             rows: dict[str, list[int]] = defaultdict(list)
-            for row, record in enumerate(searcher.records()):
+            for row, record in zip(columns.rows().tolist(), searcher.records(), strict=True):
                 rows[record.source.path].append(row)
                 paths[record.issue].add(record.source.path)
                 paths[record.issue.partition("#")[0]].add(record.source.path)

@@ -1,8 +1,12 @@
 """Builds the index of a folder of articles. Only articles that changed since the last build are parsed and encoded.
 
-The index depends only on the bytes of the articles, not on the order of reading and not on an earlier index: after
-adding, editing, renaming and deleting it equals, byte for byte, an index that is built from nothing (with the default
-encoder; the last bits of a transformer's vectors depend on its batches).
+A base of up to `pieces.ONE_UP_TO` records depends only on the bytes of its articles, not on the order of reading and
+not on an earlier index: after adding, editing, renaming and deleting it equals, byte for byte, an index that is built
+from nothing (with the default encoder; the last bits of a transformer's vectors depend on its batches). A larger one
+answers as if it were; its files are the same again after `compact`.
+
+    list -> what changed (`hashes`, `pieces`) -> read it (`intake`, in several processes) -> write segments (`writer`)
+    -> join small ones (`pieces`) -> publish (`snapshot`)
 """
 
 from __future__ import annotations
@@ -13,41 +17,38 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import kb
-from kb.arrays import Array
-from kb.articles import is_draft
+from kb.arrays import dump
 from kb.articles.assumed import Assumed
-from kb.articles.folder import Skipped, list_articles, read_article
-from kb.articles.scaffold import PLACEHOLDER
-from kb.articles.source import is_readme
-from kb.encoders import Encoder, open_encoder, surprisal, term_table
-from kb.errors import ArticleError, IndexCorrupt, IndexMissing, KbError
-from kb.index import faiss as store_faiss
-from kb.index import snapshot
-from kb.index.batch import Batch
-from kb.index.bm25 import Bag, postings_of
+from kb.articles.folder import Skipped, list_articles
+from kb.encoders import DEFAULT, Encoder, open_encoder
+from kb.errors import ArticleError
+from kb.index import mapped, pieces, processes, snapshot
 from kb.index.encoded import identity
+from kb.index.faiss import named
+from kb.index.hashes import Hashes
+from kb.index.intake import Intake, Taken, groups_of
 from kb.index.locate import READS_ARTICLES
-from kb.index.passages import lexical_text, views
-from kb.index.profile import Sentence, Terms, pack, profile_sentences, terms_of
-from kb.index.store import Views
-from kb.index.twins import Unlike, join_twins, numbered_by_place
-from kb.records import Article, IssueRecord, Lang
-from kb.scraped import parse
-from kb.text import Segmenter, clean, dictionary_for
+from kb.index.pieces import SEGMENT, Piece
+from kb.index.same import same_faults
+from kb.index.snapshot import Entry
+from kb.index.twins import Unlike
+from kb.index.writer import SegmentWriter
+from kb.records import Lang
 
 __all__ = ["BuildFailed", "BuildReport", "Progress", "build", "code"]
 
-_ENCODE_TEXTS = 512  # texts between two movements of the progress bar
+_AT_ONCE = 64  # articles that are read together: a movement of the progress bar
+_WORTH_PROCESSES = 1000  # articles; fewer are read sooner than a process has started
+_WORTH_KEEPING = 1000  # records that an interrupted build has read: some seconds of work
 
 Progress = Callable[[str, int, int], None]
-"""stage ("parse" or "encode"), how many are done, of how many"""
+"""stage ("read" or "join"), how many are done, of how many"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,9 @@ class BuildReport:
     drafts: tuple[str, ...]
     """articles left out because their front matter says `status: draft`"""
     unlike: tuple[Unlike, ...]
-    """pairs of articles whose issues are not the same ones in the two languages (`kb.index.twins`)"""
+    """of the articles that were read, the pairs whose issues are not the same ones in the two languages
+    (`kb.index.twins`)"""
+    segments: int
     took_s: float
 
 
@@ -84,14 +87,27 @@ class BuildFailed(ArticleError):
 
 
 @dataclass
-class _Part:
-    """What one article contributes."""
+class _Found:
+    """What reading the new and changed articles came to."""
 
-    records: Sequence[IssueRecord] = ()
-    bags: Sequence[Bag] = ()
-    views: list[tuple[Array, Array]] = field(default_factory=list)
-    """for each record (views, dim) float32, and of which kind each is"""
-    profiles: Sequence[bytes] = ()
+    read: int = 0
+    parsed: int = 0
+    bad: list[ArticleError] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    drafts: list[str] = field(default_factory=list)
+    unlike: list[Unlike] = field(default_factory=list)
+
+    def add(self, taken: Taken, hashes: Hashes | None = None) -> None:
+        chunk = taken.chunk
+        self.read += len(chunk.articles) + len(taken.bad) + len(taken.skipped) + len(taken.drafts)
+        self.parsed += len(chunk.articles)
+        if hashes is not None:
+            for path, digest, _ in chunk.articles:
+                hashes.note(path, digest)
+        self.bad += taken.bad
+        self.skipped += taken.skipped
+        self.drafts += taken.drafts
+        self.unlike += taken.unlike
 
 
 def build(
@@ -101,6 +117,7 @@ def build(
     encoder: Encoder | str | None = None,
     keep_going: bool = False,
     drafts: bool = False,
+    compact: bool = False,
     projects: Mapping[str, str] | None = None,
     lang: Lang | None = None,
     progress: Progress | None = None,
@@ -108,205 +125,197 @@ def build(
     """Publishes an index of the articles below `articles` in the folder `index`.
 
     Drafts are left out unless `drafts`: articles with `status: draft`, and those with a placeholder of `kb new`.
-    `projects`: folder or pattern -> the project of the articles there that name none (`kb.articles.assumed`); `lang`:
-    of articles that do not state theirs. Raises BuildFailed with every article that cannot be read (unless `keep_going`
-    and there is one that can), IndexBusy, IndexWriteFailed, EncoderUnavailable. After any error the old index is as it
-    was.
+    `compact`: joins all segments of a large base. `projects`: folder or pattern -> the project of the articles there
+    that name none (`kb.articles.assumed`); `lang`: of articles that do not state theirs. Raises BuildFailed with every
+    article that cannot be read (unless `keep_going` and there is one that can), IndexBusy, IndexWriteFailed,
+    EncoderUnavailable. After any error the old index is as it was; what an interrupted build has finished is taken up
+    by the next one.
     """
     started = time.perf_counter()
     paths, skipped = list_articles(articles)
     assumed = Assumed(projects or {}, lang)
     engine = open_encoder(encoder) if encoder is None or isinstance(encoder, str) else encoder
+    made_by = {"code": code(), "encoder": identity(engine), "assumed": assumed.as_dict()}
     with snapshot.locked(index):
-        old = _old_parts(index, engine, assumed)
-        parts: dict[str, _Part] = {}
-        shas: dict[str, str] = {}
-        fresh: list[Article] = []
-        bad: list[ArticleError] = []
-        left: list[str] = []
-        left_open: list[Skipped] = []
-        readmes: list[Skipped] = []
-        for number, path in enumerate(paths):
-            try:
-                data = read_article(articles, path)
-                shas[path] = hashlib.sha256(data).hexdigest()
-                if not drafts and is_draft(data):
-                    left.append(path)
-                elif not drafts and (unwritten := PLACEHOLDER.search(data.decode("utf-8", "replace"))):
-                    left_open.append(Skipped(path, f"{unwritten[0]} is left to write; kb check finds all of it"))
-                elif path in old.parts and old.shas[path] == shas[path]:
-                    parts[path] = old.parts[path]
-                else:
-                    article = parse(data, path=path, **assumed.of(path))
-                    if is_readme(path) and not article.records:
-                        readmes.append(Skipped(path, "a README without an issue"))
-                    else:
-                        fresh.append(article)
-            except ArticleError as error:
-                bad.append(error)
-            if progress:
-                progress("parse", number + 1, len(paths))
-        parts.update(_contributions(fresh, engine, progress))
-        unreadable = {one.path for one in bad}
-        for twin in _duplicates(parts):
-            bad.append(twin)
-            unreadable.add(twin.path)
-        kept = [path for path in sorted(parts) if path not in unreadable]
-        if bad and not (keep_going and kept):
-            raise BuildFailed(bad, articles)
-        joined, unlike = join_twins({path: parts[path].records for path in kept})
-        for path in kept:
-            parts[path].records = joined[path]
-        han = {**old.han, **dictionary_for(_text(record) for article in fresh for record in article.records)}
-        manifest = {"folder": articles.resolve().name, "encoder": identity(engine), "assumed": assumed.as_dict()}
-        batch = _batch([(path, shas[path], parts[path]) for path in kept], han, manifest, engine.dim)
-        snapshot_id = store_faiss.publish(index, batch)
+        held = pieces.last_snapshot(index, made_by)
+        indexed = {path for piece in held for n, (path, _, _) in enumerate(piece.articles) if n not in piece.gone}
+        begun = pieces.unfinished(index, made_by)
+        held += begun
+        intake = Intake(articles, engine, assumed, drafts=drafts, many=len(paths) >= _WORTH_PROCESSES)
+        hashes = Hashes(articles, index, paths)
+        found = _Found()
+        changed = _changed(paths, held, hashes, intake, found)
+        in_pool = isinstance(encoder, str | None) and engine.name == DEFAULT
+        workers = processes.cores() if in_pool and sum(map(len, changed)) >= _WORTH_PROCESSES else 1
+        writer = SegmentWriter(index, engine.dim)
+        taken = processes.taken(intake, _jobs(changed), workers)
+        new: list[Piece] = []
+        try:
+            for one in taken:
+                found.add(one, hashes)
+                writer.add(one.chunk)
+                if progress:
+                    progress("read", found.read, sum(map(len, changed)))
+                if writer.size >= SEGMENT:
+                    new.append(Piece.of(index, writer.finish()))
+                    pieces.remember(index, made_by, [*begun, *new])
+                    writer = SegmentWriter(index, engine.dim)
+            if writer.articles:
+                new.append(Piece.of(index, writer.finish()))
+        except KeyboardInterrupt:  # what was read need not be read again
+            if writer.size >= _WORTH_KEEPING:
+                pieces.remember(index, made_by, [*begun, *new, Piece.of(index, writer.finish())])
+            raise
+        finally:
+            writer.discard()
+        held += new
+        kept = sum(len(piece.articles) - len(piece.gone) for piece in held)
+        if found.bad and not (keep_going and kept):
+            raise BuildFailed(sorted(found.bad, key=str), articles)
+        held = _joined(index, held, compact=compact, progress=progress)
+        held = held or [_empty(index, engine.dim)]
+        manifest = {"kb": kb.__version__, "folder": articles.resolve().name, **made_by}
+        snapshot_id = _publish(index, held, manifest)
+        hashes.keep()
+    there = [one for piece in held for n, one in enumerate(piece.articles) if n not in piece.gone]
     return BuildReport(
         snapshot=snapshot_id,
-        articles=len(kept),
-        issues=len({record.issue for record in batch.records}),
-        records=len(batch.records),
-        parsed=len(fresh),
-        removed=len(set(old.shas) - (set(paths) - set(left) - {one.path for one in (*left_open, *readmes)})),
-        skipped=(*skipped, *left_open, *readmes),
-        bad=tuple(bad),
-        without_records=tuple(path for path in kept if not parts[path].records),
-        drafts=tuple(left),
-        unlike=tuple(unlike),
+        articles=len(there),
+        issues=sum(piece.issues() for piece in held),
+        records=sum(count for _, _, count in there),
+        parsed=found.parsed,
+        removed=len(indexed - {path for path, _, _ in there} - {one.path for one in found.bad if one.path}),
+        skipped=(*skipped, *found.skipped),
+        bad=tuple(sorted(found.bad, key=str)),
+        without_records=tuple(sorted(path for path, _, count in there if not count)),
+        drafts=tuple(sorted(found.drafts)),
+        unlike=tuple(found.unlike),
+        segments=len(held),
         took_s=time.perf_counter() - started,
     )
 
 
-@dataclass
-class _Old:
-    parts: dict[str, _Part] = field(default_factory=dict)
-    shas: dict[str, str] = field(default_factory=dict)
-    han: dict[str, float] = field(default_factory=dict)
+def _changed(
+    paths: Sequence[str], held: Sequence[Piece], hashes: Hashes, intake: Intake, found: _Found
+) -> list[list[str]]:
+    """The groups of articles that must be read. What the pieces hold of others than the unchanged ones is marked as
+    gone. Of a path that several hold, the last one counts."""
+    where: dict[str, tuple[int, int]] = {}
+    for number, piece in enumerate(held):
+        for place, (path, _, _) in enumerate(piece.articles):
+            if place in piece.gone:
+                continue
+            if path in where:
+                held[where[path][0]].gone.add(where[path][1])
+            where[path] = number, place
+    changed: list[list[str]] = []
+    there = groups_of(where)
+    for key, group in groups_of(paths).items():
+        known = there.pop(key, [])
+        if known and _is_as_it_was(group, known, where, held, hashes, intake, found):
+            continue
+        changed.append(group)
+        _drop(known, where, held)
+    for group in there.values():  # what was there and is no more
+        _drop(group, where, held)
+    return changed
 
 
-def _old_parts(index: Path, encoder: Encoder, assumed: Assumed) -> _Old:
-    """What the present index holds, by article; nothing when there is none, or another program or encoder made it, or
-    something else was assumed."""
-    old = _Old()
+def _is_as_it_was(
+    group: Sequence[str],
+    known: Sequence[str],
+    where: Mapping[str, tuple[int, int]],
+    held: Sequence[Piece],
+    hashes: Hashes,
+    intake: Intake,
+    found: _Found,
+) -> bool:
+    if not set(known) <= set(group):
+        return False
     try:
-        store = store_faiss.FaissStore(index)
-        manifest = store.header.manifest
-        made = (manifest.get("code"), manifest.get("encoder"), manifest.get("assumed"))
-        if made != (code(), identity(encoder), assumed.as_dict()):
-            return old
-        contents = store.contents()
-        views, old.han = contents.views, contents.han
-        bounds = np.searchsorted(views.rows, np.arange(len(contents.records) + 1)).tolist()
-        row = 0
-        for path, sha, count in store.articles():
-            rows = slice(row, row + count)
-            spans = [slice(*span) for span in pairwise(bounds[row : row + count + 1])]
-            views_of = [(views.vectors[span], views.kinds[span]) for span in spans]
-            records = numbered_by_place(contents.records[rows])  # the twin may be another one now
-            old.parts[path] = _Part(records, contents.bags[rows], views_of, contents.profiles[rows])
-            old.shas[path] = sha
-            row += count
-    except (IndexMissing, IndexCorrupt, FileNotFoundError):
-        return _Old()  # derived data: built anew from the articles
-    return old
+        for path in known:
+            number, place = where[path]
+            if hashes.of(path) != held[number].articles[place][1]:
+                return False
+    except ArticleError:
+        return False
+    others = sorted(set(group) - set(known))
+    if all(map(intake.is_left_out, others)):
+        found.add(intake.take([others]))  # which says why they are left out
+        return True
+    return False
 
 
-def _contributions(fresh: Sequence[Article], encoder: Encoder, progress: Progress | None) -> dict[str, _Part]:
-    records = [record for article in fresh for record in article.records]
-    # A text is split by the words of its own characters, so that it is split alike among whatever other texts.
-    segmenter = Segmenter(dictionary_for(f"{_text(record)}\n{clean(record.confusable)}" for record in records))
-    texts = [views(record) for record in records]
-    told = [profile_sentences(record) for record in records]
-    # Many sentences are views, too: each distinct text is encoded once.
-    distinct = list(
-        dict.fromkeys([text for one in texts for _, text in one] + [text for one in told for _, text in one])
-    )
-    number = {text: i for i, text in enumerate(distinct)}
-    chunks: list[Array] = []
-    for at in range(0, len(distinct), _ENCODE_TEXTS):
-        chunks.append(encoder.encode(distinct[at : at + _ENCODE_TEXTS], kind="passage"))
+def _drop(group: Sequence[str], where: Mapping[str, tuple[int, int]], held: Sequence[Piece]) -> None:
+    for path in group:
+        number, place = where[path]
+        held[number].gone.add(place)
+
+
+def _jobs(groups: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    """The groups, some `_AT_ONCE` articles at a time."""
+    job: list[Sequence[str]] = []
+    for group in groups:
+        job.append(group)
+        if sum(map(len, job)) >= _AT_ONCE:
+            yield job
+            job = []
+    if job:
+        yield job
+
+
+def _joined(index: Path, held: Sequence[Piece], *, compact: bool, progress: Progress | None) -> list[Piece]:
+    """The pieces that the next snapshot is made of."""
+    held = [piece for piece in held if len(piece.gone) < len(piece.articles)]
+    chosen = pieces.to_join(held, compact=compact)
+    if not chosen:
+        return held
+    made: list[Piece] = []
+    total, done = sum(piece.live for piece in chosen), 0
+    for one in pieces.joined(index, chosen):
+        made.append(Piece.of(index, one))
+        done += one.counts["records"]
         if progress:
-            progress("encode", min(at + _ENCODE_TEXTS, len(distinct)), len(distinct))
-    vectors = np.concatenate(chunks) if chunks else np.zeros((0, encoder.dim), np.float32)
-    if not np.isfinite(vectors).all():
-        raise KbError(f"the encoder {encoder.name} made vectors that are no numbers", hint="choose another --encoder")
-    terms = [terms_of(record, segmenter) for record in records]
-    packed = _profiles(records, terms, told, [vectors[[number[text] for _, text in group]] for group in told])
-    parts: dict[str, _Part] = {}
-    row = 0
-    for article in fresh:
-        rows = slice(row, row + len(article.records))
-        parts[article.path] = _Part(
-            article.records,
-            [dict(one.counts) for one in terms[rows]],
-            [
-                (vectors[[number[text] for _, text in group]], np.array([kind for kind, _ in group], np.int32))
-                for group in texts[rows]
-            ],
-            packed[rows],
-        )
-        row += len(article.records)
-    return parts
+            progress("join", done, total)
+    return [*(piece for piece in held if piece not in chosen), *made]
 
 
-def _profiles(
-    records: Sequence[IssueRecord],
-    terms: Sequence[Terms],
-    told: Sequence[Sequence[tuple[Sentence, str]]],
-    vectors: Sequence[Array],
-) -> list[bytes]:
-    """The profile of each record: of its terms, and of its sentences and their vectors."""
-    distinct = list({term for one in terms for term in one.front})
-    tokens = dict(zip(distinct, term_table().tokens(distinct), strict=True))
-    return [
-        pack(record, one, tokens, of, [kind for kind, _ in sentences])
-        for record, one, sentences, of in zip(records, terms, told, vectors, strict=True)
-    ]
+def _empty(index: Path, dim: int) -> Piece:
+    return Piece.of(index, SegmentWriter(index, dim).finish())
 
 
-def _text(record: IssueRecord) -> str:
-    return clean(lexical_text(record))
-
-
-def _duplicates(parts: dict[str, _Part]) -> Iterator[ArticleError]:
-    """Articles with an issue that another one has in the same language. Ids are compared in any letter case. The first
-    path in order is the one that is kept."""
-    seen: dict[str, str] = {}
-    for path in sorted(parts):
-        for record in parts[path].records:
-            first = seen.setdefault(record.id.casefold(), path)
-            if first != path:
-                yield ArticleError(
-                    f"{record.id} is already in {first}: the two names give the same ids",
-                    path=path,
-                    hint="rename one of the two files",
-                )
-                break
-
-
-def _batch(
-    kept: Sequence[tuple[str, str, _Part]], han: dict[str, float], manifest: Mapping[str, Any], dim: int
-) -> Batch:
-    records = [record for _, _, part in kept for record in part.records]
-    groups = [group for _, _, part in kept for group in part.views]
-    bags = [one for _, _, part in kept for one in part.bags]
-    postings = postings_of(bags)
-    views = Views(
-        np.concatenate([vectors for vectors, _ in groups] or [np.zeros((0, dim), np.float32)]),
-        np.repeat(np.arange(len(records), dtype=np.int32), [len(kinds) for _, kinds in groups]),
-        np.concatenate([kinds for _, kinds in groups] or [np.zeros(0, np.int32)]),
-    )
-    return Batch(
-        records=records,
-        bags=bags,
-        postings=postings,
-        views=views,
-        profiles=[one for _, _, part in kept for one in part.profiles],
-        surprisal=np.array(surprisal(postings.terms), np.float32),
-        han=han,
-        articles=[(path, sha, len(part.records)) for path, sha, part in kept],
-        manifest={"kb": kb.__version__, "code": code(), **manifest},
-    )
+def _publish(index: Path, held: Sequence[Piece], manifest: Mapping[str, Any]) -> str:
+    files: dict[str, bytes | Entry] = {}
+    starts = np.concatenate([[0], np.cumsum([piece.segment.size for piece in held])]).astype(np.int64)
+    for number, piece in enumerate(held):
+        files |= {named(stem, number): entry for stem, entry in piece.files.items()}
+    gone = [(number, place) for number, piece in enumerate(held) for place in sorted(piece.gone)]
+    if gone:
+        rows = [start + piece.dead_rows() for start, piece in zip(starts, held, strict=False)]
+        arrays = {"articles": np.array(gone, np.int64), "rows": np.concatenate(rows)}
+        files["dead"] = snapshot.store(index, "dead.safetensors", dump(arrays))
+    if len(same := same_faults([piece.segment for piece in held], [piece.dead_rows() for piece in held])):
+        files["same"] = snapshot.store(index, "same.safetensors", dump({"rows": same}))
+    counts = {
+        "articles": sum(len(piece.articles) - len(piece.gone) for piece in held),
+        "issues": sum(piece.issues() for piece in held),
+        "records": sum(piece.live for piece in held),
+        "views": sum(piece.counts["views"] for piece in held),
+        "terms": sum(piece.counts["terms"] for piece in held),
+    }
+    whole = {
+        **manifest,
+        "counts": counts,
+        "projects": sorted(set().union(*(piece.projects for piece in held))),
+        "segments": [piece.as_dict() for piece in held],
+    }
+    snapshot_id = snapshot.publish(index, files, whole)
+    pieces.forget(index)
+    for piece in held:
+        for entry in piece.files.values():
+            mapped.stamp(index, entry)
+        piece.segment.close()
+    return snapshot_id
 
 
 @lru_cache(maxsize=1)

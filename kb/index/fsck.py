@@ -43,7 +43,9 @@ def check_index(folder: Path, articles: Path | None = None, *, named: bool = Tru
         if findings:
             return findings
         store = FaissStore(folder)
-        store.records(range(store.size))
+        rows = store.header.columns.rows().tolist()
+        store.records(rows)
+        store.profiles(rows)
         if not named:
             refuse_folder(manifest["encoder"]["name"], folder)
         require_same(store, open_encoder(manifest["encoder"]["name"], offline=True))

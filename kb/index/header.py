@@ -1,121 +1,280 @@
-"""What of an index is read whole when it is opened: what each row is, and which terms there are.
+"""What of an index is asked at once: what each row is, and what is known of a term.
 
-The classes here never change after they were made; they are plain dataclasses because a frozen one costs every start
+A row is one record: an issue in one language. An index has one or several segments, whose rows are numbered one after
+the other; rows of articles that were edited or removed since are dead and never named. Everything larger (vectors,
+term weights, records) is asked of the store by row numbers; see `kb.index.store`.
+
+The classes here never change after they were made; they are plain classes because a frozen dataclass costs every start
 half a millisecond more.
-
-A row is one record: an issue in one language. Everything larger (vectors, term weights, records) is asked of the store
-by row numbers; see `kb.index.store`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from kb.arrays import Array
-from kb.index.bm25 import find
+from kb.index.terms import Terms
 from kb.records import Lang
 from kb.text import Segmenter, clean, term_weights, tokenise
 
-__all__ = ["LANGS", "Columns", "Header", "Vocabulary"]
+__all__ = ["LANGS", "Columns", "Fact", "Filter", "Header", "Lexicon", "Rows", "Vocabulary"]
 
 LANGS: tuple[Lang, ...] = ("en", "zh")
-"""a language's position here is its number in `Columns.lang`"""
+"""a language's position here is its number in `Rows.lang`"""
+
+_MOST_KEPT, _LONGEST_KEPT = 1 << 14, 64  # terms, and characters of one, of which the facts are kept
+_MOST_FILTERS = 16
 
 
-_MOST_NUMBERS, _LONGEST_KEPT = 1 << 14, 64  # terms, and characters of one, that are kept with their numbers
+class Filter(NamedTuple):
+    """Which records may be found: those in one language, and those about a project or tag, in any letter case."""
+
+    lang: Lang | None = None
+    project: str | None = None
 
 
-@dataclass(eq=False, repr=False)
-class Columns:
-    """What each row is."""
+class Rows:
+    """What each of the n rows of one segment is."""
 
-    issue: Array
-    """(n,) int32: a number that the translations of one issue share; it grows with the version in the issue's name"""
-    fault: Array
-    """(n,) int32: a number that the issues of one fault share (`kb.index.faults`)"""
-    lang: Array
-    """(n,) int32: position in `LANGS`"""
-    about: Array
-    """(pairs, 2) int32: row, and the number of a project or tag of its record in `subjects`"""
-    subjects: Sequence[str]
-    """projects and tags in lower case, sorted"""
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        """Raises KeyError or ValueError when the arrays do not fit together."""
+        self.issue: Array = arrays["issue"]
+        """(n,) int32: a number that the translations of one issue share; it grows with the version in the issue's
+        name"""
+        self.fault: Array = arrays["fault"]
+        """(n,) int32: a number that the issues of one fault share (`kb.index.faults`)"""
+        self.by_fault: Array = arrays["by_fault"]
+        """(n,) int32: the rows, ordered by fault"""
+        self.fault_starts: Array = arrays["fault_starts"]
+        """(faults + 1,) int64: where the rows of each fault begin in `by_fault`"""
+        self.titles: Array = arrays["titles"]
+        """(n,) uint64: `kb.index.faults.title_key`"""
+        self.by_title: Array = arrays["by_title"]
+        """(n,) int32: the rows, ordered by title"""
+        self.lang: Array = arrays["lang"]
+        """(n,) int32: position in `LANGS`"""
+        self.about: Array = arrays["about"]
+        """(pairs, 2) int32, ordered: row, and the number of a project or tag of its record among `subjects`"""
+        self.subjects: Terms = Terms.of(arrays, "subjects")
+        """projects and tags in lower case, sorted"""
+        self.ids: Terms = Terms.of(arrays, "ids")
+        """of every record in lower case, sorted"""
+        self.id_rows: Array = arrays["id_rows"]
+        """(n,) int32: the row of each"""
+        n = len(self.issue)
+        columns = (self.fault, self.by_fault, self.lang, self.id_rows)
+        fits = (
+            all(one.shape == (n,) and one.dtype == np.int32 for one in (self.issue, *columns))
+            and self.titles.shape == self.by_title.shape == (n,)
+            and self.about.ndim == 2
+            and self.about.shape[1] == 2
+            and len(self.ids) == n
+            and self.fault_starts[0] == 0
+            and self.fault_starts[-1] == n
+            and (not n or self.fault.max() == len(self.fault_starts) - 2)
+            and (not n or 0 <= self.lang.min() <= self.lang.max() < len(LANGS))
+            and all(not n or 0 <= one.min() <= one.max() < n for one in (*columns, self.issue, self.by_title))
+        )
+        if not fits:
+            raise ValueError("the columns of the rows do not fit together")
 
     @property
     def size(self) -> int:
         return len(self.issue)
 
-    def rows(self, *, lang: Lang | None = None, project: str | None = None) -> Array | None:
-        """The rows in this language whose project or one of whose tags is `project` (any letter case), ascending; None
-        for all."""
-        if lang is None and project is None:
-            return None
-        keep = np.ones(self.size, bool)
-        if lang is not None:
-            keep &= self.lang == LANGS.index(lang)
-        if project is not None:
-            keep &= np.isin(np.arange(self.size), self.about[self.about[:, 1] == self._subject(project), 0])
-        return np.flatnonzero(keep)
+    def about_subject(self, name: str) -> Array:
+        """The rows of records whose project or one of whose tags has this name in lower case, ascending."""
+        number = self.subjects.find(name)
+        return self.about[self.about[:, 1] == number, 0] if number >= 0 else self.about[:0, 0]
 
-    def _subject(self, name: str) -> int:
-        """The number of a project or tag, in any letter case; -1 when no record is about it."""
-        return find(self.subjects, name.casefold())
+    def subjects_of(self, row: int) -> list[str]:
+        first, last = np.searchsorted(self.about[:, 0], [row, row + 1]).tolist()
+        return [self.subjects[number] for number in self.about[first:last, 1].tolist()]
+
+
+class Columns:
+    """What each row of all segments is."""
+
+    def __init__(self, parts: Sequence[Rows], dead: Array, same: Array) -> None:
+        """`dead`: rows that count no more. `same`: (pairs, 2) rows of different segments that tell the same fault."""
+        self.parts: Sequence[Rows] = parts
+        self.starts: Array = np.concatenate([[0], np.cumsum([part.size for part in parts], dtype=np.int64)])
+        """(parts + 1,) int64: the first row of each segment, and how many rows there are"""
+        self.alive: Array | None = None
+        """(rows,) bool; None when all are"""
+        if len(dead):
+            self.alive = np.ones(self.size, bool)
+            self.alive[dead] = False
+        self._faults = np.concatenate([[0], np.cumsum([len(part.fault_starts) - 1 for part in parts], dtype=np.int64)])
+        issues = np.concatenate([[0], np.cumsum([part.issue.max(initial=-1) + 1 for part in parts], dtype=np.int64)])
+        self.issue: Array = _numbered([part.issue for part in parts], issues)
+        """(rows,) int32: see `Rows.issue`; issues of other segments have other numbers"""
+        self.fault: Array = _numbered([part.fault for part in parts], self._faults)
+        """(rows,) int32: see `Rows.fault`; across segments, too"""
+        self.lang: Array = parts[0].lang if len(parts) == 1 else np.concatenate([part.lang for part in parts])
+        self._members: dict[int, list[int]] = {}  # a fault that several segments tell -> its numbers in them
+        if len(same):
+            self._join(same)
+        self._passing: dict[Filter, Array] = {}
+
+    def _join(self, same: Array) -> None:
+        root: dict[int, int] = {}
+
+        def of(fault: int) -> int:
+            while (up := root.get(fault, fault)) != fault:
+                fault = up
+            return fault
+
+        for one, other in self.fault[same].tolist():
+            first, second = sorted((of(one), of(other)))
+            if first != second:
+                root[second] = first
+        for fault in root:
+            self._members.setdefault(of(fault), [of(fault)]).append(fault)
+        changed = np.arange(int(self._faults[-1]))
+        for fault in root:
+            changed[fault] = of(fault)
+        self.fault = changed[self.fault].astype(np.int32)
+
+    @property
+    def size(self) -> int:
+        """Rows, the dead ones included."""
+        return int(self.starts[-1])
+
+    def rows(self) -> Array:
+        """Those that count, ascending."""
+        return np.arange(self.size) if self.alive is None else np.flatnonzero(self.alive)
+
+    def passing(self, within: Filter) -> Array:
+        """(rows,) bool: the records that may be found."""
+        found = self._passing.get(within)
+        if found is None:
+            found = np.ones(self.size, bool) if self.alive is None else self.alive.copy()
+            if within.lang is not None:
+                found &= self.lang == LANGS.index(within.lang)
+            if within.project is not None:
+                about = np.zeros(self.size, bool)
+                for start, part in zip(self.starts.tolist(), self.parts, strict=False):
+                    about[start + part.about_subject(within.project.casefold())] = True
+                found &= about
+            if len(self._passing) >= _MOST_FILTERS:
+                self._passing.clear()
+            self._passing[within] = found
+        return found
+
+    def subjects(self) -> list[str]:
+        """Projects and tags in lower case, sorted."""
+        return sorted(set().union(*(part.subjects for part in self.parts)))
 
     def subjects_of(self, row: int) -> list[str]:
         """The projects and tags of a record, in lower case."""
-        return [self.subjects[number] for number in self.about[self.about[:, 0] == row, 1].tolist()]
+        at, own = self.place(row)
+        return self.parts[at].subjects_of(own)
+
+    def place(self, row: int) -> tuple[int, int]:
+        """The number of the segment that holds the row, and the row's number in it."""
+        at = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return at, row - int(self.starts[at])
 
     def tellings(self, rows: Sequence[int] | Array) -> tuple[Array, Array]:
         """All rows of the faults that `rows` belong to, and the fault number of each; ordered by fault, then row."""
-        found = np.flatnonzero(np.isin(self.fault, self.fault[np.asarray(rows, np.int64)]))
-        found = found[np.argsort(self.fault[found], kind="stable")]
-        return found, self.fault[found]
+        wanted = np.unique(self.fault[np.asarray(rows, np.int64)])
+        own = np.array(sorted({n for fault in wanted.tolist() for n in self._members.get(fault, [fault])}), np.int64)
+        found: list[Array] = []
+        for start, part, (first, last) in zip(self.starts, self.parts, pairwise(self._faults.tolist()), strict=False):
+            faults = (own[(own >= first) & (own < last)] - first).tolist()
+            found += [start + part.by_fault[part.fault_starts[n] : part.fault_starts[n + 1]] for n in faults]
+        told = np.concatenate([np.zeros(0, np.int64), *found]).astype(np.int64)
+        if self.alive is not None:
+            told = told[self.alive[told]]
+        told = told[np.lexsort((told, self.fault[told]))]
+        return told, self.fault[told]
 
     def translation(self, row: int, lang: Lang) -> int:
         """The row of the same issue in `lang`, or `row` itself where there is none."""
-        same = np.flatnonzero((self.issue == self.issue[row]) & (self.lang == LANGS.index(lang)))
+        told, _ = self.tellings([row])
+        same = told[(self.issue[told] == self.issue[row]) & (self.lang[told] == LANGS.index(lang))]
         return int(same[0]) if len(same) else row
 
+    def find(self, beginning: str) -> list[int]:
+        """The rows of the records whose ids begin so, in any letter case; ascending."""
+        found = [
+            start + int(part.id_rows[at])
+            for start, part in zip(self.starts.tolist(), self.parts, strict=False)
+            for at in part.ids.beginning_with(beginning.casefold())
+        ]
+        return sorted(row for row in found if self.alive is None or self.alive[row])
 
-@dataclass(eq=False, repr=False)
+
+def _numbered(columns: Sequence[Array], offsets: Array) -> Array:
+    """One column of all segments, each counting on from the one before."""
+    if len(columns) == 1:
+        return columns[0]
+    blocks = [column + np.int32(offset) for column, offset in zip(columns, offsets.tolist(), strict=False)]
+    return np.concatenate([np.zeros(0, np.int32), *blocks]).astype(np.int32)
+
+
+class Lexicon(Protocol):
+    """The terms of one segment, and what is known of each (`kb.index.postings`)."""
+
+    @property
+    def terms(self) -> Sequence[str]: ...
+    @property
+    def surprisal(self) -> Array: ...
+    @property
+    def log_p(self) -> Array: ...
+    def find(self, term: str) -> int: ...
+    def df(self, number: int) -> int: ...
+
+
+class Fact(NamedTuple):
+    """What is known of a term."""
+
+    numbers: tuple[int, ...]
+    """its number in each segment, -1 where it does not stand"""
+    df: int
+    """in how many records it stands, dead ones included; 0: no record has it"""
+    surprisal: float
+    """-ln p in technical text (`kb.encoders.surprisal`); 0 when no record has it"""
+
+
 class Vocabulary:
-    """The terms of the records, sorted by code point, so that bisection finds a term without a dictionary."""
+    """The terms of the records."""
 
-    terms: Sequence[str]
-    df: Array
-    """(terms,) int64: in how many records each stands"""
-    surprisal: Array
-    """(terms,) float32: -ln p in technical text (see `kb.encoders.surprisal`)"""
-    log_p: Array
-    """(terms,) float32: log probability of a Chinese word, by which questions are segmented as the records were; 0 for
-    a term that is none"""
+    def __init__(self, parts: Sequence[Lexicon]) -> None:
+        self._parts = parts
+        self._facts: dict[str, Fact] = {}  # a memo: the terms of a question are looked up several times
 
-    def numbers(self, terms: Sequence[str]) -> Array:
-        """(len(terms),) int64: the number of each, or -1."""
-        memo, numbers = self._numbers, list[int]()
-        if len(memo) > _MOST_NUMBERS:
+    def facts(self, terms: Sequence[str]) -> list[Fact]:
+        """Of each term, in order."""
+        memo = self._facts
+        if len(memo) > _MOST_KEPT:
             memo.clear()
+        found: list[Fact] = []
         for term in terms:
-            number = memo.get(term)
-            if number is None:
-                number = find(self.terms, term)
+            fact = memo.get(term)
+            if fact is None:
+                fact = self._fact(term)
                 if len(term) <= _LONGEST_KEPT:
-                    memo[term] = number
-            numbers.append(number)
-        return np.array(numbers, np.int64)
+                    memo[term] = fact
+            found.append(fact)
+        return found
 
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        """A memo of `numbers`: the terms of a question are looked up several times."""
-        return {}
+    def _fact(self, term: str) -> Fact:
+        numbers = tuple(part.find(term) for part in self._parts)
+        there = [(part, number) for part, number in zip(self._parts, numbers, strict=True) if number >= 0]
+        surprisal = float(there[0][0].surprisal[there[0][1]]) if there else 0.0
+        return Fact(numbers, sum(part.df(number) for part, number in there), surprisal)
 
     @cached_property
     def _segmenter(self) -> Segmenter:
-        return Segmenter.from_vocabulary(self.terms, self.log_p)
+        return Segmenter.from_vocabulary([(part.terms, part.log_p) for part in self._parts])
 
     def tokenise(self, text: str) -> list[str]:
         """The terms of a question, segmented as the records were."""

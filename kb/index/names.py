@@ -30,10 +30,12 @@ class Named(NamedTuple):
 def issues_of(index: Path) -> Iterator[Named]:
     """Every record's issue, language and title. Raises OSError, IndexMissing, IndexCorrupt."""
     manifest, _ = read_manifest(index)
-    with open_file(index, manifest["files"]["records"]) as file:
-        for line in file:
-            if found := _BEGINNING.match(line):
-                yield Named(json.loads(found[1]), found[2].decode(), json.loads(found[3]))
+    for key, entry in manifest["files"].items():
+        if key.partition(".")[0] == "records":
+            with open_file(index, entry) as file:
+                for line in file:
+                    if found := _BEGINNING.match(line):
+                        yield Named(json.loads(found[1]), found[2].decode(), json.loads(found[3]))
 
 
 def projects_of(index: Path) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
@@ -34,6 +34,7 @@ __all__ = [
     "digests",
     "pack",
     "profile_sentences",
+    "said",
     "terms_of",
     "unpack",
 ]
@@ -191,6 +192,12 @@ def unpack(data: bytes, path: str) -> Profile:
     if not agrees:
         raise IndexCorrupt("this profile does not hold what it should", path=path, hint="`kb build` writes it anew")
     return profile
+
+
+def said(arrays: Mapping[str, Array]) -> frozenset[int]:
+    """Of a profile's arrays, the digests of the terms that stand in the record outside of "Not to be confused with"."""
+    fields = arrays["fields"] & np.uint8(~(Field.CONFUSABLE | Field.NUMBER) & 0xFF)
+    return frozenset(arrays["terms"][fields > 0].tolist())
 
 
 def _agrees(one: Profile) -> bool:

@@ -19,29 +19,33 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypedDict
 
 from kb.errors import IndexBusy, IndexCorrupt, IndexMissing, IndexWriteFailed
 
 __all__ = [
     "FORMAT",
     "MANIFEST",
+    "Entry",
+    "Spool",
+    "is_ours",
     "locked",
     "open_file",
     "open_plainly",
     "publish",
     "read_file",
     "read_manifest",
+    "store",
     "write",
 ]
 
-FORMAT = 6
+FORMAT = 7
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"
 _TEMPORARY = ".tmp-{pid}-{name}"
-_OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl|bin)\Z")
-_LEFT_BEHIND = re.compile(r"\.tmp-\d+-(?:manifest|[a-z]{3,20}-[0-9a-f]{12})?\.[a-z]+\Z")
+_OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl|bin|faiss)\Z")
+_LEFT_BEHIND = re.compile(r"\.tmp-\d+-(?:[a-z]{3,20}(?:-[0-9a-f]{12})?)?\.[a-z]+\Z")
 _BUILD = "kb build"
 # Never through a link somebody put there, and never waiting for the other end of a pipe.
 _PLAINLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -88,23 +92,30 @@ else:
         fcntl.flock(fileno, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def publish(folder: Path, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> str:
-    """Commits `files` ("stem.ext" -> bytes) and `manifest` and returns the snapshot's id. The caller holds the lock.
+class Entry(TypedDict):
+    """What a manifest says of a file."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+def publish(folder: Path, files: Mapping[str, bytes | Entry], manifest: Mapping[str, Any]) -> str:
+    """Commits `files` ("stem.ext" -> bytes, or "key" -> the entry of one that `store` or a `Spool` has written) and
+    `manifest` and returns the snapshot's id. The caller holds the lock.
 
     The same content gives the same names, the same manifest and the same id. Raises IndexWriteFailed; the old snapshot
     stays whole in that case.
     """
     _require_ours(folder / MANIFEST)
-    entries: dict[str, Any] = {}
-    state = "the old index is untouched"
+    entries: dict[str, Entry] = {}
+    for plain, data in files.items():
+        if isinstance(data, dict):
+            entries[plain] = data
+        else:
+            entries[plain.partition(".")[0]] = store(folder, plain, data)
+    state = _UNTOUCHED
     try:
-        for plain, data in files.items():
-            digest = hashlib.sha256(data).hexdigest()
-            stem, _, extension = plain.partition(".")
-            name = f"{stem}-{digest[:12]}.{extension}"
-            if not _holds(folder / name, data):
-                write(folder / name, data)
-            entries[stem] = {"name": name, "bytes": len(data), "sha256": digest}
         _sync_folder(folder)
         whole = {"format": FORMAT, **manifest, "files": entries}
         text = _text({**whole, "sha256": _digest(whole)})
@@ -112,14 +123,98 @@ def publish(folder: Path, files: Mapping[str, bytes], manifest: Mapping[str, Any
         state = "the new index is there, but may not outlast a power failure"
         _sync_folder(folder)
     except OSError as error:
-        _sweep_temporary(folder)
-        raise IndexWriteFailed(
-            f"the index could not be written ({error.strerror or error})",
-            path=error.filename or folder,
-            hint=f"{state}; free some space or choose another --index",
-        ) from None
+        raise _failed(folder, error, state) from None
     _sweep(folder, {entry["name"] for entry in entries.values()})
     return _snapshot_id(text)
+
+
+def store(folder: Path, plain: str, data: bytes) -> Entry:
+    """Writes one file ("stem.ext") under the name that its content gives it, synced. It counts when a manifest names
+    it. Raises IndexWriteFailed."""
+    digest = hashlib.sha256(data).hexdigest()
+    stem, _, extension = plain.partition(".")
+    name = f"{stem}-{digest[:12]}.{extension}"
+    try:
+        if not _holds(folder / name, data):
+            write(folder / name, data)
+    except OSError as error:
+        raise _failed(folder, error, _UNTOUCHED) from None
+    return {"name": name, "bytes": len(data), "sha256": digest}
+
+
+class Spool:
+    """A file of the index that is written a piece at a time, and gets its name when it is whole. What was written can
+    be read again. Raises IndexWriteFailed."""
+
+    def __init__(self, folder: Path, plain: str) -> None:
+        """`plain`: "stem.ext". One of a name at a time."""
+        self._folder, self._plain, self._digest = folder, plain, hashlib.sha256()
+        self._path = folder / _TEMPORARY.format(pid=os.getpid(), name=plain)
+        self.size: int = 0
+        """bytes written so far"""
+        with self._telling():
+            with contextlib.suppress(FileNotFoundError):
+                self._path.unlink()
+            fileno = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAINLY, 0o666)
+            self._file = os.fdopen(fileno, "r+b", buffering=1 << 20)
+
+    def write(self, data: bytes | memoryview) -> None:
+        with self._telling():
+            self._file.write(data)
+        self._digest.update(data)
+        self.size += memoryview(data).nbytes
+
+    def read(self, offset: int, size: int) -> bytes:
+        with self._telling():
+            self._file.flush()
+            self._file.seek(offset)
+            data = self._file.read(size)
+            self._file.seek(0, os.SEEK_END)
+        return data
+
+    def opened(self) -> BinaryIO:
+        """The file with all that was written, to be read."""
+        with self._telling():
+            self._file.flush()
+        return self._file
+
+    def finish(self) -> Entry:
+        stem, _, extension = self._plain.partition(".")
+        digest = self._digest.hexdigest()
+        name = f"{stem}-{digest[:12]}.{extension}"
+        with self._telling():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._path.replace(self._folder / name)
+        return {"name": name, "bytes": self.size, "sha256": digest}
+
+    def discard(self) -> None:
+        """Nothing is kept of it. Does nothing after `finish`."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.discard()
+            raise _failed(self._folder, error, _UNTOUCHED) from None
+
+
+_UNTOUCHED = "the old index is untouched"
+
+
+def _failed(folder: Path, error: OSError, state: str) -> IndexWriteFailed:
+    _sweep_temporary(folder)
+    return IndexWriteFailed(
+        f"the index could not be written ({error.strerror or error})",
+        path=error.filename or folder,
+        hint=f"{state}; free some space or choose another --index",
+    )
 
 
 def _require_ours(path: Path) -> None:
@@ -146,10 +241,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     try:
         manifest = json.loads(text)
         version, files = manifest["format"], manifest["files"]
-        checked = all(
-            _OURS.match(entry["name"]) and isinstance(entry["bytes"], int) and len(entry["sha256"]) == 64
-            for entry in files.values()
-        )
+        checked = all(map(is_ours, files.values()))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise IndexCorrupt("the manifest is damaged", path=path, hint=f"`{_BUILD}` makes a new one") from None
     if version != FORMAT:
@@ -162,6 +254,11 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     if not checked:
         raise IndexCorrupt("the manifest names a file that kb would not write", path=path, hint=f"`{_BUILD}`")
     return manifest, _snapshot_id(text)
+
+
+def is_ours(entry: Mapping[str, Any]) -> bool:
+    """Is this what kb would say of a file? Raises KeyError or TypeError for something else altogether."""
+    return bool(_OURS.match(entry["name"])) and isinstance(entry["bytes"], int) and len(entry["sha256"]) == 64
 
 
 def open_file(folder: Path, entry: Mapping[str, Any]) -> BinaryIO:

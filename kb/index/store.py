@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from kb.arrays import Array
-from kb.index.header import Header
+from kb.index.header import Filter, Header
 from kb.index.profile import Profile
 from kb.records import IssueRecord, Ranking
 
@@ -39,15 +39,15 @@ class Store(Protocol):
     @property
     def header(self) -> Header: ...
 
-    def dense(self, vector: Array, k: int, rows: Array | None = None) -> Ranking:
-        """The k records of `rows` (ascending; None for all) nearest to `vector` (dim,), by the cosine of their best
-        view.
+    def dense(self, vector: Array, k: int, within: Filter | None = None) -> Ranking:
+        """The k records within the filter (None: of all) nearest to `vector` (dim,), by the cosine of their best view.
 
         A vector of zeros and cosines of 0 or less match nothing.
         """
 
-    def lexical(self, terms: Sequence[str], k: int, rows: Array | None = None) -> Ranking:
-        """The k records of `rows` with the highest BM25 sum over `terms`; records with none of them are left out."""
+    def lexical(self, terms: Sequence[str], k: int, within: Filter | None = None) -> Ranking:
+        """The k records within the filter with the highest BM25 sum over `terms`; records with none of them are left
+        out."""
 
     def views(self, rows: Array) -> Views:
         """All vectors of `rows` (ascending)."""

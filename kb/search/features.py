@@ -15,7 +15,7 @@ import numpy as np
 
 from kb.arrays import Array, finite
 from kb.encoders import Encoder
-from kb.index.header import Vocabulary
+from kb.index.header import Filter, Vocabulary
 from kb.index.passages import View
 from kb.index.store import Store, Views
 from kb.logs.codes import Codes, codes, contradicts
@@ -94,13 +94,13 @@ def candidates(
     information: TermInformation,
     query: Query,
     said: Shares,
-    rows: Array | None,
+    within: Filter,
     k: int,
     printed_by: Callable[[int], Printed],
     around: str,
     absent: Collection[int] = (),
 ) -> Candidates:
-    """At least the k best issues of `rows` (None: of all), where there are so many, and the best ones outside.
+    """At least the k best issues within the filter, where there are so many, and the best ones outside.
     `absent`: rows of issues that are passed over as if the base did not have them.
     `printed_by` gives the error lines of the record in a row. `around`: all that was pasted, of which `query` may be a
     line: conditions of `IssueRecord.branches` are looked for in it."""
@@ -110,13 +110,14 @@ def candidates(
     texts = [question_text(query), "\n".join(query.signatures[:3]) or query.prose[:2000]]
     vector, *others = finite(encoder.encode(list(dict.fromkeys(texts)), kind="query"))
     found = _nearest(store, vector, terms, None, k + len(absent))
-    if rows is not None:
-        found |= _nearest(store, vector, terms, rows, k)
+    passing = columns.passing(within) if any(within) else None
+    if passing is not None:
+        found |= _nearest(store, vector, terms, within, k)
     found.difference_update(absent)
     translations, issues = columns.tellings(sorted(found))
-    if rows is not None:
+    if passing is not None:
         # Of an issue that passes the filter only the translations that do.
-        passes = np.isin(translations, rows)
+        passes = passing[translations]
         keep = passes | ~np.isin(issues, issues[passes])
         translations, issues = translations[keep], issues[keep]
     if not len(translations):
@@ -155,7 +156,7 @@ def candidates(
     table = {name: np.asarray(column, np.float32) for name, column in table.items()}
     best = _best_of_each(row_weights.sum(axis=1), columns.issue[translations], starts)
     chosen = translations[best]
-    inside = np.ones(len(chosen), bool) if rows is None else np.isin(chosen, rows)
+    inside = np.ones(len(chosen), bool) if passing is None else passing[chosen]
     compared = _promising(table, query, inside)
     printed = {i: printed_by(int(chosen[i])) for i in compared}
     ways_out = _ways_out(around, printed)
@@ -165,9 +166,9 @@ def candidates(
     return Candidates(chosen, inside, table, described, ruled_out, repeated, ways_out, tuple(shares))
 
 
-def _nearest(store: Store, vector: Array, terms: Sequence[str], rows: Array | None, k: int) -> set[int]:
+def _nearest(store: Store, vector: Array, terms: Sequence[str], within: Filter | None, k: int) -> set[int]:
     most = max(_CANDIDATES, 2 * k)  # both translations of an issue may be among them
-    return {*store.dense(vector, most, rows).rows, *store.lexical(terms, most, rows).rows}
+    return {*store.dense(vector, most, within).rows, *store.lexical(terms, most, within).rows}
 
 
 def _cosines(views: Views, vector: Array, rows: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from kb.encoders import Encoder
 from kb.errors import QueryError
 from kb.index.encoded import require_same
+from kb.index.header import Filter
 from kb.index.profile import digests
 from kb.index.store import Store
 from kb.logs.codes import codes
@@ -66,7 +67,8 @@ class Searcher:
     def first_telling(self) -> dict[str, str]:
         """Of each issue the first that tells the same fault (`kb.index.faults`): such issues count as one."""
         first: dict[int, str] = {}
-        numbers = self.store.header.columns.fault.tolist()
+        columns = self.store.header.columns
+        numbers = columns.fault[columns.rows()].tolist()
         return {
             record.issue: first.setdefault(number, record.issue)
             for number, record in zip(numbers, self.records(), strict=True)
@@ -74,7 +76,7 @@ class Searcher:
 
     def records(self) -> list[IssueRecord]:
         """Every issue in each of its languages, in the index's order."""
-        return self.store.records(range(self.store.header.columns.size))
+        return self.store.records(self.store.header.columns.rows().tolist())
 
     def search(
         self,
@@ -98,11 +100,10 @@ class Searcher:
         if not 0 <= min_confidence <= 1:
             raise QueryError(f"min_confidence is {min_confidence}, it can be 0 to 1")
         query = read(text, printed=printed)
-        columns = self.store.header.columns
-        rows = columns.rows(lang=only, project=project)
-        if rows is not None and not len(rows) and not self._knows(project):
+        within = Filter(only, project)
+        if project is not None and not self._knows(project):
             raise QueryError(f"no article is about the project {project!r}", hint=self._projects_like(project))
-        read_as, hits = self._of_readings(query, k, rows, lang, min_confidence, absent)
+        read_as, hits = self._of_readings(query, k, within, lang, min_confidence, absent)
         said = verdict(hits[0].confidence, min_confidence) if hits and not hits[0].ruled_out else "unknown"
         if query.is_log and not query.failures:
             said = "unknown"  # what a healthy program prints is no evidence
@@ -110,16 +111,15 @@ class Searcher:
         took_ms = (time.perf_counter() - started) * 1000
         return SearchResult(query, said, tuple(hits), self.snapshot, (self.base,), took_ms, read_as, tuple(likely))
 
-    def _knows(self, project: str | None) -> bool:
-        rows = self.store.header.columns.rows(project=project)
-        return rows is None or len(rows) > 0
+    def _knows(self, project: str) -> bool:
+        return bool(self.store.header.columns.passing(Filter(project=project)).any())
 
     def _projects_like(self, name: str | None) -> str:
         """What to try in the place of a project that is not there."""
         from difflib import get_close_matches
 
         header = self.store.header
-        names = {one.casefold(): one for one in [*header.columns.subjects, *header.manifest["projects"]]}
+        names = {one.casefold(): one for one in [*header.columns.subjects(), *header.manifest["projects"]]}
         near = [names[one] for one in get_close_matches((name or "").casefold()[:100], names, n=3)]
         if near:
             return f"did you mean {' or '.join(near)}?"
@@ -131,7 +131,7 @@ class Searcher:
         self,
         query: Query,
         k: int,
-        rows: np.ndarray | None,
+        within: Filter,
         lang: Lang | None,
         known_at: float,
         absent: Collection[int],
@@ -141,13 +141,13 @@ class Searcher:
         around = _telling(query.text) if query.is_log else query.text
         known: list[tuple[Query, list[Hit]]] = []
         for line in map(read, query.failures if query.is_log else ()):
-            hits = self._hits(line, k, rows, lang or query.lang, around, absent)
+            hits = self._hits(line, k, within, lang or query.lang, around, absent)
             if hits and hits[0].confidence >= known_at and not hits[0].ruled_out:
                 known.append((replace(line, lang=query.lang), hits))
         # Of a message with many causes the rest of the log may say which one it is.
         if with_one_cause := [one for one in known if not one[1][0].record.branches]:
             return max(with_one_cause, key=_sureness)
-        whole = self._hits(query, k, rows, lang, around, absent)
+        whole = self._hits(query, k, within, lang, around, absent)
         says_more = (
             whole and whole[0].confidence >= known_at and not whole[0].ruled_out and not whole[0].record.branches
         )
@@ -157,17 +157,17 @@ class Searcher:
         self,
         query: Query,
         k: int,
-        rows: np.ndarray | None,
+        within: Filter,
         lang: Lang | None,
         around: str,
         absent: Collection[int],
     ) -> list[Hit]:
-        """The k nearest of `rows` (None: of all), the first few by confidence, the others by score; told in `lang`
+        """The k nearest within the filter, the first few by confidence, the others by score; told in `lang`
         or in the question's language. `around`: all that was pasted, of which `query` may be a line."""
         columns, weights = self.store.header.columns, ranking.fit_for(pasted=bool(query.signatures))
         shares = Shares.of(query, self.store.header.vocabulary)
         found = candidates(
-            self.store, self.encoder, self._information, query, shares, rows, k, self._printed_by, around, absent
+            self.store, self.encoder, self._information, query, shares, within, k, self._printed_by, around, absent
         )
         scores = ranking.scores(found.features, weights)
         every = np.lexsort((found.rows, -scores, found.ruled_out))  # what a number rules out comes last
@@ -182,10 +182,9 @@ class Searcher:
         order, verified = order[kept], [verified[n] for n in kept]
         chosen = found.rows[order]
         in_language = [columns.translation(row, lang or query.lang) for row in chosen.tolist()]
-        if rows is not None:  # a filter holds for what is shown, too
-            in_language = [
-                other if other in rows else row for other, row in zip(in_language, chosen.tolist(), strict=True)
-            ]
+        if any(within):  # a filter holds for what is shown, too
+            passing = columns.passing(within)
+            in_language = [other if passing[other] else row for other, row in zip(in_language, chosen, strict=True)]
         shown = [self._record(row) for row in in_language]
         matched = self._matched(query, chosen, shown, found.terms)
         folder = self.store.header.manifest.get("folder", "articles")

@@ -13,6 +13,7 @@ import numpy as np
 
 from kb.arrays import Array
 from kb.encoders import rarity
+from kb.index.bm25 import idf
 from kb.index.header import Vocabulary
 
 __all__ = ["TermInformation"]
@@ -30,25 +31,24 @@ class TermInformation:
 
     def __init__(self, vocabulary: Vocabulary, size: int) -> None:
         """`size`: how many records there are."""
-        self._vocabulary = vocabulary
-        df, most = vocabulary.df, max(size, LEAST_RECORDS)
-        known = np.maximum(rarity(vocabulary.surprisal), LEAST)
-        self._information = (known * np.log1p((most - df + 0.5) / (df + 0.5))).astype(np.float32)
-        self._scale = self._information / np.log1p((size - df + 0.5) / (df + 0.5)).clip(1e-6).astype(np.float32)
-        self.unseen: float = float(np.log1p((most + 0.5) / 0.5))
+        self._vocabulary, self._size, self._most = vocabulary, size, max(size, LEAST_RECORDS)
+        self.unseen: float = float(np.log1p((self._most + 0.5) / 0.5))
         """of a term that no record has: the highest"""
 
     def of(self, terms: Sequence[str]) -> Array:
         """(len(terms),) float32: the information of each."""
-        return self._each(terms, self._information, self.unseen)
+        df, information = self._known(terms)
+        return np.where(df > 0, information, np.float32(self.unseen))
 
     def scale(self, terms: Sequence[str]) -> Array:
         """(len(terms),) float32: what a BM25 weight of each is multiplied by, so that it counts information in the
         place of idf."""
-        return self._each(terms, self._scale, 0.0)
+        df, information = self._known(terms)
+        return np.where(df > 0, information / idf(df, self._size).clip(1e-6).astype(np.float32), np.float32(0))
 
-    def _each(self, terms: Sequence[str], values: Array, unseen: float) -> Array:
-        numbers = self._vocabulary.numbers(terms)
-        if not len(values):
-            return np.full(len(terms), unseen, np.float32)
-        return np.where(numbers >= 0, values[numbers], unseen).astype(np.float32)
+    def _known(self, terms: Sequence[str]) -> tuple[Array, Array]:
+        """In how many records each term stands, and the information of those that stand in one."""
+        facts = self._vocabulary.facts(terms)
+        df = np.array([fact.df for fact in facts], np.int64)
+        surprisal = np.array([fact.surprisal for fact in facts], np.float32)
+        return df, (np.maximum(rarity(surprisal), LEAST) * idf(df, self._most)).astype(np.float32)

@@ -103,24 +103,26 @@ class Segmenter:
         for word, p in log_p.items():
             by_first.setdefault(word[:1], {})[word] = p
         self._by_first = {first: _with_prefixes(words) for first, words in by_first.items()}
-        self._terms: Sequence[str] = ()
-        self._log_p: Sequence[float] | Array = ()
+        self._parts: Sequence[tuple[Sequence[str], Sequence[float] | Array]] = ()
 
     @classmethod
-    def from_vocabulary(cls, terms: Sequence[str], log_p: Sequence[float] | Array) -> Segmenter:
-        """A segmenter that knows the sorted `terms`. It looks up the words that begin with a character when it first
-        meets that character, so that its start costs nothing. A term whose `log_p` is not below zero is no word."""
+    def from_vocabulary(cls, parts: Sequence[tuple[Sequence[str], Sequence[float] | Array]]) -> Segmenter:
+        """A segmenter that knows the terms of every part: sorted terms, and the `log_p` of each. It looks up the words
+        that begin with a character when it first meets that character, so that its start costs nothing. A term whose
+        `log_p` is not below zero is no word."""
         segmenter = cls({})
-        segmenter._terms, segmenter._log_p = terms, log_p
+        segmenter._parts = parts
         return segmenter
 
     def _words_from(self, char: str) -> dict[str, float]:
         """The known words that begin with `char`, and the prefixes of these words (with 0.0)."""
         found = self._by_first.get(char)
         if found is None:
-            first, last = bisect_left(self._terms, char), bisect_left(self._terms, chr(ord(char) + 1))
-            found = _with_prefixes({self._terms[i]: float(self._log_p[i]) for i in range(first, last)})
-            self._by_first[char] = found
+            words: dict[str, float] = {}
+            for terms, log_p in self._parts:
+                first, last = bisect_left(terms, char), bisect_left(terms, chr(ord(char) + 1))
+                words.update((terms[i], float(log_p[i])) for i in range(first, last))
+            found = self._by_first[char] = _with_prefixes(words)
         return found
 
     def words(self, run: str) -> list[str]:
@@ -178,13 +180,14 @@ def _dictionary() -> str:
     return (Path(spec.submodule_search_locations[0]) / "dict.txt").read_text(encoding="utf-8")
 
 
-def dictionary_for(texts: Iterable[str]) -> dict[str, float]:
-    """The words of jieba's dictionary that consist of Chinese characters in `texts`, with their log probabilities.
-    Raises ModuleNotFoundError when jieba is not installed."""
-    chars = {char for text in texts for char in HAN_CHAR.findall(text)}
-    if not chars:
+def dictionary_for(texts: Iterable[str] | None = None) -> dict[str, float]:
+    """The words of jieba's dictionary that consist of Chinese characters in `texts` (None: of any), with their log
+    probabilities. Raises ModuleNotFoundError when jieba is not installed."""
+    chars = None if texts is None else {char for text in texts for char in HAN_CHAR.findall(text)}
+    if chars is not None and not chars:
         return {}
-    found = re.findall(rf"^([{''.join(sorted(chars))}]+) ([0-9]+)", _dictionary(), re.MULTILINE)
+    among = HAN if chars is None else "".join(sorted(chars))
+    found = re.findall(rf"^([{among}]+) ([0-9]+)", _dictionary(), re.MULTILINE)
     log_total = math.log(_JIEBA_TOTAL)
     return {word: math.log(int(count) or 1) - log_total for word, count in found}
 

@@ -1,0 +1,83 @@
+"""Gives the content of an index file that was found whole.
+
+A small file is read, and its sha256 compared at every opening. A large one is mapped: only what a question needs of it
+is read. To hash gigabytes at every start would take longer than the search, so that is done once on each machine for
+each state of the file, and a stamp in the user's cache remembers it. Whoever can write the index could write the stamp
+as well; a stamp saves time and protects nobody (SECURITY.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import mmap
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from kb.arrays import Array, load
+from kb.errors import IndexCorrupt
+from kb.index import snapshot
+from kb.index.user import cache_folder
+
+__all__ = ["MAPPED_FROM", "arrays", "stamp", "verified"]
+
+MAPPED_FROM = 1 << 25
+"""bytes; smaller files are read and verified at every opening: 32 MB take 20 ms"""
+
+_BLOCK = 1 << 24
+
+
+def arrays(folder: Path, entry: Mapping[str, Any]) -> dict[str, Array]:
+    """The arrays of a safetensors file that a manifest names. Raises FileNotFoundError, IndexCorrupt."""
+    path = folder / entry["name"]
+    if entry["bytes"] < MAPPED_FROM:
+        return load(snapshot.read_file(folder, entry), path)
+    verified(folder, entry)
+    with snapshot.open_file(folder, entry) as file:
+        return load(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), path)
+
+
+def verified(folder: Path, entry: Mapping[str, Any]) -> Path:
+    """The path of a file whose sha256 was found as the manifest says: now, or at an earlier time and the file has not
+    been written to since. Raises FileNotFoundError, IndexCorrupt."""
+    path = folder / str(entry["name"])
+    with snapshot.open_file(folder, entry) as file:
+        known = _stamp_of(path, os.fstat(file.fileno()), entry["sha256"])
+        if known.exists():
+            return path
+        if entry["bytes"] > 1 << 30:
+            logging.getLogger("kb").warning("verifying %s, once on this machine", path)
+        digest = hashlib.sha256()
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    if digest.hexdigest() != entry["sha256"]:
+        raise IndexCorrupt(
+            f"damaged: sha256 {digest.hexdigest()[:12]}…, the manifest says {entry['sha256'][:12]}…",
+            path=path,
+            hint="`kb build` writes it anew from the articles",
+        )
+    _leave(known)
+    return path
+
+
+def stamp(folder: Path, entry: Mapping[str, Any]) -> None:
+    """Remembers a file as whole that was hashed while it was written."""
+    if entry["bytes"] >= MAPPED_FROM:
+        path = folder / entry["name"]
+        with suppress(OSError):
+            _leave(_stamp_of(path, path.stat(), entry["sha256"]))
+
+
+def _stamp_of(path: Path, found: os.stat_result, sha256: str) -> Path:
+    """Another one when the file was moved, replaced, or written to."""
+    state = (os.path.realpath(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, sha256)
+    return cache_folder() / "verified" / hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _leave(known: Path) -> None:
+    with suppress(OSError):  # a cache that cannot be written: it is verified again next time
+        known.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        known.touch(mode=0o600)
