@@ -68,9 +68,9 @@ class Rows:
         self.id_rows: Array = arrays["id_rows"]
         """(n,) int32: the row of each"""
         n = len(self.issue)
-        columns = (self.fault, self.by_fault, self.lang, self.id_rows)
+        columns = (self.issue, self.fault, self.by_fault, self.id_rows)
         fits = (
-            all(one.shape == (n,) and one.dtype == np.int32 for one in (self.issue, *columns))
+            all(one.shape == (n,) and one.dtype == np.int32 for one in (self.lang, *columns))
             and self.titles.shape == self.by_title.shape == (n,)
             and self.about.ndim == 2
             and self.about.shape[1] == 2
@@ -79,7 +79,7 @@ class Rows:
             and self.fault_starts[-1] == n
             and (not n or self.fault.max() == len(self.fault_starts) - 2)
             and (not n or 0 <= self.lang.min() <= self.lang.max() < len(LANGS))
-            and all(not n or 0 <= one.min() <= one.max() < n for one in (*columns, self.issue, self.by_title))
+            and all(not n or 0 <= one.min() <= one.max() < n for one in (*columns, self.by_title))
         )
         if not fits:
             raise ValueError("the columns of the rows do not fit together")
