@@ -240,10 +240,11 @@ def _is_as_it_was(
     except ArticleError:
         return False
     others = sorted(set(group) - set(known))
-    if all(map(intake.is_left_out, others)):
+    if not all(map(intake.is_left_out, others)):
+        return False
+    if others:
         found.add(intake.take([others]))  # which says why they are left out
-        return True
-    return False
+    return True
 
 
 def _drop(group: Sequence[str], where: Mapping[str, tuple[int, int]], held: Sequence[Piece]) -> None:

@@ -31,7 +31,7 @@ _MAX_BYTES = 1 << 30
 class Hashes:
     def __init__(self, articles: Path, index: Path, paths: Iterable[str]) -> None:
         self._articles, self._file, self._paths = articles, index / _NAME, list(paths)
-        self._at = time.time_ns()
+        self._root, self._at = os.fspath(articles), time.time_ns()
         self._old = _read(self._file) if len(self._paths) >= FROM else {}
         self._now: dict[str, list[int | str]] = {}
 
@@ -56,21 +56,23 @@ class Hashes:
         """For the next build. A note that cannot be written is no error."""
         with contextlib.suppress(OSError):
             if len(self._paths) >= FROM:
-                lines = (json.dumps([path, *known]) for path, known in self._now.items())
-                snapshot.write(self._file, "\n".join(lines).encode("utf-8", "surrogatepass"))
+                snapshot.write(self._file, json.dumps(self._now).encode())
             elif self._file.exists():
                 self._file.unlink()
 
     def _state(self, path: str) -> list[int] | None:
         try:
-            found = os.lstat(self._articles / path)
+            found = os.lstat(f"{self._root}/{path}")
         except OSError:
             return None
         return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 
 def _read(file: Path) -> dict[str, list[int | str]]:
-    with contextlib.suppress(OSError, ValueError, TypeError, RecursionError), snapshot.open_plainly(file) as opened:
-        found = (json.loads(line) for line in opened.read(_MAX_BYTES).splitlines())
-        return {path: known for path, *known in found if len(known) == 5 and len(known[-1]) == 64}
+    with (
+        contextlib.suppress(OSError, ValueError, TypeError, AttributeError, RecursionError),
+        snapshot.open_plainly(file) as opened,
+    ):
+        found = json.loads(opened.read(_MAX_BYTES))
+        return {path: known for path, known in found.items() if len(known) == 5 and len(known[-1]) == 64}
     return {}

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class Taken:
     unlike: list[Unlike] = field(default_factory=list)
 
 
+@lru_cache(maxsize=1 << 18)
 def key_of(path: str) -> str:
     """What the articles of one group share: the slug, in any letter case. What cannot be a slug stands alone: reading
     it says why."""

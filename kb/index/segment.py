@@ -88,7 +88,8 @@ class Segment:
     def articles(self) -> list[tuple[str, str, int]]:
         """path, sha256 and number of records of every article, dead ones included, in the order of the rows."""
         data = snapshot.read_file(self._folder, self._files["articles"])
-        return [(path, digest, count) for path, digest, count in map(json.loads, data.splitlines())]
+        lines = json.loads(b"[%s]" % b",".join(data.split(b"\n")[:-1]))
+        return [(path, digest, count) for path, digest, count in lines]
 
     def chunks(self, spans: Sequence[tuple[int, int]], most: int = 2000) -> Iterator[tuple[tuple[int, int], Chunk]]:
         """What the articles of each span (places in `articles()`, the end excluded) contribute, some `most` records at
