@@ -22,7 +22,7 @@ from kb.errors import IndexCorrupt
 from kb.index import snapshot
 from kb.index.user import cache_folder
 
-__all__ = ["MAPPED_FROM", "arrays", "stamp", "verified"]
+__all__ = ["MAPPED_FROM", "arrays", "content", "stamp", "verified"]
 
 MAPPED_FROM = 1 << 25
 """bytes; smaller files are read and verified at every opening: 32 MB take 20 ms"""
@@ -32,12 +32,16 @@ _BLOCK = 1 << 24
 
 def arrays(folder: Path, entry: Mapping[str, Any]) -> dict[str, Array]:
     """The arrays of a safetensors file that a manifest names. Raises FileNotFoundError, IndexCorrupt."""
-    path = folder / entry["name"]
+    return load(content(folder, entry), folder / entry["name"])
+
+
+def content(folder: Path, entry: Mapping[str, Any]) -> memoryview:
+    """The bytes of a file that a manifest names. Raises FileNotFoundError, IndexCorrupt."""
     if entry["bytes"] < MAPPED_FROM:
-        return load(snapshot.read_file(folder, entry), path)
+        return memoryview(snapshot.read_file(folder, entry))
     verified(folder, entry)
     with snapshot.open_file(folder, entry) as file:
-        return load(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), path)
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def verified(folder: Path, entry: Mapping[str, Any]) -> Path:

@@ -1,10 +1,20 @@
-"""Stand-in until the real one comes."""
+"""The vectors of one segment: which of its records are nearest to a question, exact for few, approximate for many.
+
+A segment never changes. Its vectors lie as half floats in the order of its records; a record has several ("views").
+Few are searched by FAISS as they are, where they lie: nothing is parsed, copied or widened. For many there is a second,
+small file of FAISS: the vectors in lists around centroids, one bit for each number (4 bits for 4 numbers together, a
+product quantiser whose distances FAISS reads from registers: 2 ns a view). It only proposes views; their cosines are
+taken from the half floats, so that scores are exact and comparable between segments, and what proposes may be a tenth
+of the size. How many lists a search reads is measured when the file is made.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +23,254 @@ from kb.arrays import Array
 from kb.index.store import Views, rank
 from kb.records import Ranking
 
-_MOST_KEPT = 1 << 24
+__all__ = ["Vectors", "approximate", "recall"]
+
+MANY = 100_000
+"""views; from here on a segment gets an approximate index: exact search takes 4 ms"""
+_FEW = 1 << 13  # views that may be gathered and compared one by one; FAISS is faster over more
+_PROPOSED = 600  # views whose cosines are taken, for up to 30 records
+_MOST_GATHERED = 1 << 15  # proposals; before more are compared one by one, all views are read in order
+_MOST_KEPT = 1 << 24  # numbers in the table of vectors that are also kept as float32: 64 MB
+_BLOCK = 1 << 16  # views that are widened at once: 64 MB at 256 dimensions
+_PER_LIST = 48  # views that train one centroid; FAISS wants at least 39
+_SAMPLE = 128  # views that are asked for, to measure recall
+_ENOUGH = 0.98  # recall of the ten nearest for which lists are read
+
+Progress = Callable[[int, int], None]
+"""how many views are done, of how many"""
+
+
+class Vectors:
+    """The vectors of a segment, opened. Safe to share between threads."""
+
+    def __init__(self, views: Array, starts: Array, kinds: Array, near: Array | None = None) -> None:
+        """`views`: (v, dim) float16, rows of norm 1 or 0, in the order of their records; `starts`: (n + 1,), record i
+        owns the views `starts[i]` to `starts[i + 1]`; `kinds`: (v,) int32, a `kb.index.passages.View`; `near`: the
+        bytes of `approximate`, (b,) uint8. All may be maps of files: opening reads `starts` and nothing else, and no
+        copy is made.
+
+        FAISS does not defend itself against a damaged or malicious file, so `near` must have been verified (sha256)
+        before it comes here: it is parsed with the first question. Raises ValueError when the shapes do not agree.
+        """
+        if (
+            views.ndim != 2
+            or views.dtype != np.float16
+            or not views.flags.c_contiguous
+            or starts.ndim != 1
+            or not len(starts)
+            or starts[0] != 0
+            or starts[-1] != len(views)
+            or kinds.shape != (len(views),)
+            or (np.diff(starts) < 0).any()
+        ):
+            raise ValueError("views, starts and kinds do not belong together")
+        self._views, self._starts, self._kinds, self._near = views, starts, kinds, near
+
+    @property
+    def size(self) -> int:
+        """Records."""
+        return len(self._starts) - 1
+
+    def nearest(self, vector: Array, k: int, allowed: Array | None = None) -> Ranking:
+        """The k records nearest to `vector` (dim,) by the cosine of their best view, of those that are `allowed`
+        ((n,) bool; None for all). A vector of zeros and cosines of 0 or less match nothing."""
+        most = len(self._views)
+        if not np.any(vector) or not most or k <= 0:
+            return Ranking((), ())
+        if allowed is not None:
+            most = int(self._counts[allowed].sum())
+            if most <= _FEW:
+                return self._compare(vector, k, np.flatnonzero(allowed))
+        return self._search(np.ascontiguousarray(vector, np.float32), k, allowed, most)
+
+    def _search(self, vector: Array, k: int, allowed: Array | None, most: int) -> Ranking:
+        """By the index. A record has a few views and every one may be among the nearest; and some may not be allowed:
+        more are asked for until the k best records are sure, as far as the index knows."""
+        faiss = _faiss()
+        faiss.omp_set_num_threads(1)  # one question over 50,000 vectors: 1.9 ms; with two threads on a busy machine 32
+        index, exact = self._index, self._near is None
+        chosen = None
+        if allowed is not None and 2 * most < len(self._views):  # else most of what is found is allowed
+            bits = np.packbits(np.repeat(allowed, self._counts), bitorder="little")
+            chosen = faiss.IDSelectorBitmap(bits)
+        asked = most if chosen is not None else len(self._views)
+        wanted, lists = (4 * k, 0) if exact else (max(_PROPOSED, 20 * k), index.nprobe)
+        while True:
+            depth = min(wanted, asked)
+            more = {} if exact else {"nprobe": lists}
+            how = (faiss.SearchParameters if exact else faiss.SearchParametersIVF)(sel=chosen, **more)
+            cosines, found = index.search(vector[None], depth, params=how)
+            ids, unseen = found[0], float(cosines[0, -1])
+            valid = ids >= 0
+            full = bool(valid.all())
+            ids, values = ids[valid], cosines[0][valid]
+            if not exact:
+                values = self._views[ids].astype(np.float32) @ vector
+            owners = np.searchsorted(self._starts, ids, side="right") - 1
+            if allowed is not None:
+                inside = allowed[owners]
+                owners, values = owners[inside], values[inside]
+            ranking = _best(owners, values, k)
+            enough = len(ranking.rows) == k
+            # What was not seen is no nearer than the last that was; as near as the k-th, it might come before it.
+            if full and ((enough and ranking.scores[-1] > unseen) or (exact and (unseen <= 0 or depth == asked))):
+                return ranking
+            if enough and not full and not exact:
+                return ranking  # all of the lists that were measured to be enough
+            wanted, lists = (wanted * 4, lists) if full else (wanted, lists * 4)
+            if not exact and (min(wanted, asked) > _MOST_GATHERED or lists > 4 * index.nlist):
+                return self._compare(vector, k, np.arange(self.size) if allowed is None else np.flatnonzero(allowed))
+
+    def _compare(self, vector: Array, k: int, rows: Array) -> Ranking:
+        """By all views of these rows, one by one."""
+        return rank(self._best_of(vector[None], rows)[0], k, rows)
+
+    def _best_of(self, vectors: Array, rows: Array) -> Array:
+        """(q, len(rows)) float32: the cosine of each vector (q, dim) with the best view of each row, 0 without one."""
+        best = np.zeros((len(vectors), len(rows)), np.float32)
+        counts = self._counts[rows]
+        ends = np.cumsum(counts)
+        at = 0
+        while at < len(rows):
+            until = max(at + 1, int(np.searchsorted(ends, (ends[at - 1] if at else 0) + _BLOCK, side="right")))
+            some = at + np.flatnonzero(counts[at:until])
+            if len(some):
+                cosines = vectors @ self._floats(rows[some]).T
+                firsts = np.concatenate([[0], np.cumsum(counts[some])[:-1]])
+                best[:, some] = np.maximum.reduceat(cosines, firsts, axis=1)
+            at = until
+        return best
+
+    def of(self, rows: Array) -> Views:
+        """All vectors of `rows` (ascending)."""
+        return Views(self._floats(rows), np.repeat(rows, self._counts[rows]), self._kinds[self._places(rows)])
+
+    def _places(self, rows: Array) -> Array:
+        """Where the views of these rows are: `starts[row]`, `starts[row] + 1`, ... one row after the other."""
+        counts = self._counts[rows]
+        return np.arange(counts.sum()) + np.repeat(self._starts[rows] - np.cumsum(counts) + counts, counts)
+
+    def _floats(self, rows: Array) -> Array:
+        """(views of `rows`, dim) float32. The same records are near to many questions, and to widen their halves takes
+        longer than to compare them: it is done once for each, unless the table is too large to be kept twice."""
+        places = self._places(rows)
+        if self._views.size > _MOST_KEPT:
+            return self._views[places].astype(np.float32)
+        wide, is_wide = self._widened
+        if not is_wide[rows].all():
+            wide[places] = self._views[places]
+            is_wide[rows] = True  # only now: another thread may ask for the same rows
+        return wide[places]
+
+    @cached_property
+    def _widened(self) -> tuple[Array, Array]:
+        """The table of vectors as float32, and of which rows it holds them. What is not written to takes no memory."""
+        return np.empty(self._views.shape, np.float32), np.zeros(self.size, bool)
+
+    @cached_property
+    def _counts(self) -> Array:
+        return np.diff(self._starts)
+
+    @cached_property
+    def _index(self) -> Any:
+        """What FAISS searches: the approximate index, or else the half floats, both where they lie."""
+        faiss = _faiss()
+        if self._near is not None:
+            reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(self._near), self._near.size)
+            return faiss.read_index(reader)
+        dim = self._views.shape[1]
+        index = faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+        faiss.copy_array_to_vector(self._views.view(np.uint8).ravel(), index.codes)
+        index.ntotal, index.is_trained = len(self._views), True
+        return index
+
+
+def approximate(views: Array, starts: Array, progress: Progress | None = None) -> Array | None:
+    """The bytes of an approximate index (b,) uint8 over these views, as `Vectors` takes them; None where exact search
+    is fast enough. It takes 8 bytes and one bit for each number
+    of a view: 40 bytes at 256 dimensions. Equal views give equal bytes on one machine; another one may round
+    otherwise. Memory beyond the views: some 200 MB, and twice what it returns."""
+    if len(views) < MANY:
+        return None
+    faiss = _faiss()
+    dim = views.shape[1]
+    lists = 1 << round(np.log2(len(views)) / 2)
+    with _all_cores():
+        quantiser = f"PQ{dim // next(n for n in (4, 3, 2, 1) if dim % n == 0)}x4fs"
+        index = faiss.index_factory(dim, f"IVF{lists},{quantiser}", faiss.METRIC_INNER_PRODUCT)
+        index.cp.niter, index.cp.seed, index.cp.spherical = 10, 1, False
+        sample = np.random.default_rng(1).choice(len(views), min(len(views), lists * _PER_LIST), replace=False)
+        index.train(views[np.sort(sample)].astype(np.float32))
+        for at in range(0, len(views), _BLOCK):
+            block = views[at : at + _BLOCK].astype(np.float32)
+            some = np.flatnonzero(block.any(axis=1))  # no question finds a vector of zeros
+            index.add_with_ids(block[some], at + some)
+            if progress:
+                progress(min(at + _BLOCK, len(views)), len(views))
+    return _measured(index, views, starts)
+
+
+def _measured(index: Any, views: Array, starts: Array) -> Array:
+    """The index as bytes, that reads as many lists as recall asks for."""
+    faiss = _faiss()
+    vectors = Vectors(views, starts, np.broadcast_to(np.int32(0), len(views)), faiss.serialize_index(index))
+    questions, floor = _exact(vectors)
+    for share in (64, 32, 16, 8, 6, 4, 3, 2, 1):
+        vectors._index.nprobe = index.nprobe = max(1, index.nlist // share)
+        if _found(vectors, questions, floor) >= _ENOUGH:
+            break
+    return np.asarray(faiss.serialize_index(index))
+
+
+def recall(vectors: Vectors) -> float:
+    """Of the ten records nearest to each of some vectors of the segment, the share that its index finds."""
+    return _found(vectors, *_exact(vectors))
+
+
+def _exact(vectors: Vectors) -> tuple[Array, Array]:
+    """Questions (q, dim), which are views of the segment, and the cosine of the tenth record nearest to each."""
+    views = vectors._views
+    some = np.random.default_rng(2).choice(len(views), min(len(views), _SAMPLE), replace=False)
+    questions = views[np.sort(some)].astype(np.float32)
+    with _all_cores():
+        best = vectors._best_of(questions, np.arange(vectors.size))
+    last = max(0, best.shape[1] - 10)
+    return questions, np.partition(best, last, axis=1)[:, last]
+
+
+def _found(vectors: Vectors, questions: Array, floor: Array) -> float:
+    found = expected = 0
+    for question, least in zip(questions, floor.tolist(), strict=True):
+        scores = vectors.nearest(question, 10).scores
+        if least > 0:
+            found += sum(score >= least - 1e-5 for score in scores)
+            expected += min(10, vectors.size)
+    return found / expected if expected else 1.0
+
+
+def _best(rows: Array, cosines: Array, k: int) -> Ranking:
+    """The k best rows; each may stand there several times."""
+    order = np.argsort(rows, kind="stable")
+    rows, cosines = rows[order], cosines[order]
+    firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+    return rank(np.maximum.reduceat(cosines, firsts), k, rows[firsts]) if len(rows) else Ranking((), ())
+
+
+@contextmanager
+def _all_cores() -> Iterator[None]:
+    """A search sets FAISS to one thread; what is inside uses all that this process may."""
+    faiss = _faiss()
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def _faiss() -> Any:
+    """FAISS. Its loader tells of some ten steps at INFO when it is imported first, which is of no concern to a program
+    that asks kb; its level is set back, and one that the program has set counts."""
     if "faiss" not in sys.modules:
         import logging
 
@@ -30,66 +284,3 @@ def _faiss() -> Any:
     import faiss
 
     return faiss
-
-
-class Vectors:
-    def __init__(self, views: Array, owners: Array, starts: Array, kinds: Array, near: Path | None = None) -> None:
-        self._views, self._owners, self._starts, self._kinds = views, owners, starts, kinds
-        self.size = len(starts) - 1
-
-    def nearest(self, vector: Array, k: int, allowed: Array | None) -> Ranking:
-        faiss = _faiss()
-        owners, most, within = self._owners, len(self._owners), None
-        if allowed is not None:
-            inside = allowed[owners]
-            most = int(inside.sum())
-            within = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(np.packbits(inside, bitorder="little")))
-        if not np.any(vector) or not most or k <= 0:
-            return Ranking((), ())
-        faiss.omp_set_num_threads(1)
-        query = np.ascontiguousarray(vector[None], np.float32)
-        wanted = k * 4
-        while True:
-            depth = min(wanted, most)
-            cosines, found = self._halves.search(query, depth, params=within)
-            best = np.zeros(self.size, np.float32)
-            valid = found[0] >= 0
-            np.maximum.at(best, owners[found[0][valid]], cosines[0][valid])
-            seen = np.flatnonzero(best)
-            ranking = rank(best[seen], k, seen)
-            unseen = float(cosines[0, -1])
-            if depth == most or unseen <= 0 or (len(ranking.rows) == k and ranking.scores[-1] > unseen):
-                return ranking
-            wanted *= 4
-
-    @cached_property
-    def _halves(self) -> Any:
-        faiss = _faiss()
-        vectors = self._views
-        index = faiss.IndexScalarQuantizer(vectors.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
-        faiss.copy_array_to_vector(vectors.view(np.uint8).ravel(), index.codes)
-        index.ntotal, index.is_trained = len(vectors), True
-        return index
-
-    def of(self, rows: Array) -> Views:
-        firsts = self._starts[rows]
-        counts = self._starts[np.asarray(rows) + 1] - firsts
-        at = np.arange(counts.sum()) + np.repeat(firsts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        return Views(self._floats(rows, at), self._owners[at], self._kinds[at])
-
-    def _floats(self, rows: Array, at: Array) -> Array:
-        if self._views.size > _MOST_KEPT:
-            return self._views[at].astype(np.float32)
-        wide, is_wide = self._widened
-        if not is_wide[rows].all():
-            wide[at] = self._views[at]
-            is_wide[rows] = True
-        return wide[at]
-
-    @cached_property
-    def _widened(self) -> tuple[Array, Array]:
-        return np.empty(self._views.shape, np.float32), np.zeros(self.size, bool)
-
-
-def approximate(views: Array) -> bytes | None:
-    return None

@@ -160,13 +160,13 @@ class SegmentWriter:
         shape = n, self._dim
         views = np.memmap(self._views.opened(), np.float16, "r", shape=shape) if n else np.zeros(shape, np.float16)
         files = {}
-        if (near := approximate(views)) is not None:
-            files["near"] = snapshot.store(self._folder, "near.faiss", near)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        if (near := approximate(views, starts)) is not None:
+            files["near"] = snapshot.store(self._folder, "near.faiss", near.tobytes())
         blocks: Iterator[Array] = (views[at : at + _BLOCK] for at in range(0, n, _BLOCK))
         arrays: dict[str, Array | Shape] = {
             "views": Shape("<f2", (n, self._dim), blocks),
-            "rows": np.repeat(np.arange(len(counts), dtype=np.int32), counts),
-            "starts": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            "starts": starts,
             "kinds": kinds.astype(np.int32),
         }
         return {"dense": self._streamed("dense", arrays), **files}
