@@ -94,7 +94,10 @@ class Postings:
                 least = _kth(scores[rows], k)
                 if bounds[i] * _ROUNDING < least:
                     rows = rows[scores[rows] + bounds[i] * _ROUNDING >= least]
-                    return rows, self._completed(scores[rows], rows, terms[i:], mean)
+                    found = scores[rows]
+                    for weights in self.weights([(n, idf) for _, n, idf in terms[i:]], mean, rows).T:
+                        found += weights
+                    return rows, found
             there, weights = self._list(number, idf, mean)
             scores[there] += weights  # rows within a term are distinct
         rows = np.flatnonzero(scores if allowed is None else (scores > 0) & allowed)
@@ -103,11 +106,25 @@ class Postings:
     def weights(self, asked: Sequence[tuple[int, float]], mean: float, rows: Array) -> Array:
         """(len(rows), len(asked)) float32: the BM25 weight of each term in each of a few rows; 0 where it does not
         stand."""
-        found = np.zeros((len(asked), len(rows)), np.float32)
-        for (number, idf), into in zip(asked, found, strict=True):
+        column = np.arange(len(rows))
+        places: list[Array] = []
+        cells: list[Array] = []
+        for i, (number, _) in enumerate(asked):
             if number >= 0:
-                into[:] = self._looked_up(rows, number, idf, mean)
-        return found.T
+                first, last = int(self._starts[number]), int(self._starts[number + 1])
+                there = self._rows[first:last]
+                at = there.searchsorted(rows)
+                at[at == last - first] = 0  # behind the last one: compared with another, and found to be none
+                found = column[there[at] == rows]
+                places.append(first + at[found])
+                cells.append(found * len(asked) + i)
+        weights = np.zeros((len(rows), len(asked)), np.float32)
+        if places:
+            place, cell = np.concatenate(places), np.concatenate(cells)
+            idfs = np.array([idf for _, idf in asked])[cell % len(asked)]
+            lengths = self.lengths[rows[cell // len(asked)]]
+            weights.ravel()[cell] = _weights(self._counts[place], lengths, idfs, mean)
+        return weights
 
     def by_record(self) -> tuple[Array, Array, Array]:
         """The other way round, which a later build starts from: (records + 1,) int64 where each record begins; then,
@@ -128,24 +145,8 @@ class Postings:
         rows = self._rows[span]
         return rows, _weights(self._counts[span], self.lengths[rows], idf, mean)
 
-    def _looked_up(self, rows: Array, number: int, idf: float, mean: float) -> Array:
-        """(len(rows),) float32: the term's weight in each of `rows`."""
-        first, last = int(self._starts[number]), int(self._starts[number + 1])
-        there = self._rows[first:last]
-        at = np.searchsorted(there, rows)
-        found = np.flatnonzero(at < last - first)
-        found = found[there[at[found]] == rows[found]]
-        weights = np.zeros(len(rows), np.float32)
-        weights[found] = _weights(self._counts[first:last][at[found]], self.lengths[rows[found]], idf, mean)
-        return weights
 
-    def _completed(self, scores: Array, rows: Array, terms: Sequence[tuple[float, int, float]], mean: float) -> Array:
-        for _, number, idf in terms:
-            scores += self._looked_up(rows, number, idf, mean)
-        return scores
-
-
-def _weights(counts: Array, lengths: Array, idf: float, mean: float) -> Array:
+def _weights(counts: Array, lengths: Array, idf: float | Array, mean: float) -> Array:
     return (idf * saturation(counts.astype(np.float32), lengths, mean)).astype(np.float32)
 
 

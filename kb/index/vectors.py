@@ -27,7 +27,7 @@ __all__ = ["Vectors", "approximate", "recall"]
 
 MANY = 100_000
 """views; from here on a segment gets an approximate index: exact search takes 4 ms"""
-_FEW = 1 << 13  # views that may be gathered and compared one by one; FAISS is faster over more
+_FEW = 1 << 10  # views that may be gathered and compared one by one; FAISS is faster over more
 _PROPOSED = 600  # views whose cosines are taken, for up to 30 records
 _MOST_GATHERED = 1 << 15  # proposals; before more are compared one by one, all views are read in order
 _MOST_KEPT = 1 << 24  # numbers in the table of vectors that are also kept as float32: 64 MB
@@ -135,7 +135,8 @@ class Vectors:
             until = max(at + 1, int(np.searchsorted(ends, (ends[at - 1] if at else 0) + _BLOCK, side="right")))
             some = at + np.flatnonzero(counts[at:until])
             if len(some):
-                cosines = vectors @ self._floats(rows[some]).T
+                # Not `@`, which would wake the threads of BLAS for a single question.
+                cosines = np.einsum("qd,vd->qv", vectors, self._floats(rows[some]))
                 firsts = np.concatenate([[0], np.cumsum(counts[some])[:-1]])
                 best[:, some] = np.maximum.reduceat(cosines, firsts, axis=1)
             at = until
