@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,19 @@ from kb import arrays
 from kb.arrays import Array
 from kb.base import KnowledgeBase
 from kb.errors import IndexCorrupt, IndexMissing
-from kb.index import faiss as store_faiss
 from kb.index import snapshot
-from kb.index.batch import Batch
-from kb.index.bm25 import K1, B, Bag, postings_of
-from kb.index.build import build
+from kb.index.bm25 import K1, B, idf
+from kb.index.build import build, publish
+from kb.index.chunk import Chunk
 from kb.index.faiss import FaissStore
-from kb.index.header import Header, Vocabulary
+from kb.index.faults import title_key
+from kb.index.header import Filter, Header, Vocabulary
 from kb.index.passages import View
+from kb.index.pieces import Piece, joined
+from kb.index.postings import Postings, PostingsBuilder
 from kb.index.profile import Profile, unpack
 from kb.index.store import Store, Views, rank
+from kb.index.writer import SegmentWriter
 from kb.records import Branch, IssueRecord, Lang, Ranking, Source
 from kb.search.searcher import Searcher
 from kb.search.terms import TermInformation
@@ -57,30 +61,76 @@ def kind_of(n: int) -> int:
     return n % len(View)
 
 
-def store_of(folder: Path, groups: Sequence[Sequence[Sequence[float]]], **more: Any) -> FaissStore:
-    """An index whose record i has the vectors `groups[i]`."""
-    records = more.pop("records", None) or [record(i) for i in range(len(groups))]
+Bag = dict[str, int]
+"""term -> how often it occurs in one record"""
+
+
+def chunk_of(
+    bags: Sequence[Bag],
+    groups: Sequence[Sequence[Sequence[float]]] = (),
+    records: Sequence[IssueRecord] = (),
+    surprisal: float = 20.0,
+) -> Chunk:
+    """One article with record i, which has the terms `bags[i]` and the vectors `groups[i]`."""
+    groups, records = groups or [[] for _ in bags], records or [record(i) for i in range(len(bags))]
     flat = [one for group in groups for one in group]
-    bags = more.pop("bags", None) or [{} for _ in groups]
-    postings = postings_of(bags)
-    batch = Batch(
-        records=records,
-        bags=bags,
-        postings=postings,
-        views=Views(
-            np.array(flat, np.float32).reshape(len(flat), DIM),
-            np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups]),
-            np.array([kind_of(n) for group in groups for n in range(len(group))], np.int32),
-        ),
+    terms = list(dict.fromkeys(term for bag in bags for term in bag))
+    return Chunk(
+        articles=[(f"en/{records[0].id.replace('/', '-')}.md" if records else "en/none.md", "0" * 64, len(records))],
+        ids=[one.id for one in records],
+        lines=[json.dumps(one.as_dict()).encode() + b"\n" for one in records],
         profiles=[b"profile %d" % i for i in range(len(records))],
-        surprisal=np.full(len(postings.terms), 20.0, np.float32),
-        han={},
-        articles=[],
-        manifest={"encoder": {"name": "fake", "dim": DIM, "probe": []}},
+        titles=np.array([title_key(one) + i for i, one in enumerate(records)], np.uint64),
+        subjects=[sorted({n.casefold() for n in (r.project, *r.tags) if n}) for r in records],
+        projects=[one.project or "" for one in records],
+        views=np.array(flat, np.float16).reshape(len(flat), DIM),
+        kinds=np.array([kind_of(n) for group in groups for n in range(len(group))], np.int32),
+        view_counts=np.array([len(group) for group in groups], np.int64),
+        terms=terms,
+        surprisal=np.full(len(terms), surprisal, np.float32),
+        log_p=np.zeros(len(terms), np.float32),
+        bag_counts=np.array([len(bag) for bag in bags], np.int64),
+        bag_terms=np.array([terms.index(term) for bag in bags for term in bag], np.int32),
+        counts=np.array([count for bag in bags for count in bag.values()], np.uint16),
     )
+
+
+def store_of(
+    folder: Path,
+    groups: Sequence[Sequence[Sequence[float]]],
+    *,
+    records: Sequence[IssueRecord] = (),
+    bags: Sequence[Bag] = (),
+    cuts: Sequence[int] = (),
+) -> FaissStore:
+    """An index whose record i has the vectors `groups[i]`; a segment ends before every row in `cuts`."""
+    records = records or [record(i) for i in range(len(groups))]
+    bags = bags or [{} for _ in groups]
+    pieces = []
+    ends = [0, *sorted(set(cuts) - {0, len(groups)}), len(groups)]
     with snapshot.locked(folder):
-        store_faiss.publish(folder, batch)
+        for a, b in pairwise(ends):
+            writer = SegmentWriter(folder, DIM)
+            writer.add(chunk_of(bags[a:b], groups[a:b], records[a:b]))
+            pieces.append(Piece.of(folder, writer.finish()))
+        publish(folder, pieces, {"encoder": {"name": "fake", "dim": DIM, "probe": []}})
     return FaissStore(folder)
+
+
+def postings_of(bags: Sequence[Bag], surprisal: float = 20.0) -> Postings:
+    builder = PostingsBuilder()
+    for bag in bags:  # a chunk for each: terms come again
+        builder.add(chunk_of([bag], surprisal=surprisal))
+    return Postings(builder.finish(len(bags)))
+
+
+def some_of(data: st.DataObject, size: int) -> tuple[list[int], list[IssueRecord], Filter | None, list[int]]:
+    """Cuts, records, a filter, and the rows that it lets pass."""
+    cuts = data.draw(st.lists(st.integers(1, size), max_size=3))
+    inside = data.draw(st.none() | st.sets(st.integers(0, size - 1)).map(sorted))
+    records = [record(i, project="In" if inside is None or i in inside else "out") for i in range(size)]
+    rows = list(range(size)) if inside is None else inside
+    return cuts, records, None if inside is None else Filter(project="in"), rows
 
 
 def naive_rank(scores: dict[int, float], k: int) -> list[tuple[int, float]]:
@@ -122,14 +172,12 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_dense_is_a_naive_loop(
     shelf: Path, groups: list[list[list[float]]], question: list[float], k: int, data: st.DataObject
 ) -> None:
-    store = store_of(shelf / "dense", groups)
-    rows = data.draw(st.none() | st.sets(st.integers(0, len(groups) - 1)).map(sorted))
+    cuts, records, within, rows = some_of(data, len(groups))
+    store = store_of(shelf / "dense", groups, records=records, cuts=cuts)
     naive = {
-        row: max(dot(view, question) for view in group)
-        for row, group in enumerate(groups)
-        if group and (rows is None or row in rows)
+        row: max(dot(view, question) for view in group) for row, group in enumerate(groups) if group and row in rows
     }
-    found = store.dense(np.array(question, np.float32), k, None if rows is None else np.array(rows, np.int64))
+    found = store.dense(np.array(question, np.float32), k, within)
     assert list(zip(found.rows, found.scores, strict=True)) == naive_rank(naive, k)
     store.close()
 
@@ -170,7 +218,7 @@ def test_an_empty_index_has_nothing_to_say(tmp_path: Path) -> None:
 @settings(max_examples=examples(40))
 @given(groups=st.lists(st.lists(vector, max_size=3), min_size=1, max_size=12), data=st.data())
 def test_views_of_rows_are_those_that_were_published(shelf: Path, groups: list[Any], data: st.DataObject) -> None:
-    store = store_of(shelf / "views", groups)
+    store = store_of(shelf / "views", groups, cuts=data.draw(st.lists(st.integers(1, len(groups)), max_size=3)))
     rows = data.draw(st.sets(st.integers(0, len(groups) - 1)).map(sorted))
     found = store.views(np.array(rows, np.int64))
     expected = [(view, row, kind_of(n)) for row in rows for n, view in enumerate(groups[row])]
@@ -198,10 +246,25 @@ def naive_bm25(bags: Sequence[Bag], terms: Sequence[str]) -> list[float]:
     return scores
 
 
+def scores_of(bags: Sequence[Bag], terms: Sequence[str]) -> Array:
+    """(bags,): the sum of the weights of `terms`, by the postings."""
+    postings = postings_of(bags)
+    df = np.array([postings.df(n) if (n := postings.find(term)) >= 0 else 0 for term in terms], np.int64)
+    asked = [(postings.find(term), weight) for term, weight in zip(terms, idf(df, len(bags)).tolist(), strict=True)]
+    mean = sum(map(sum, (bag.values() for bag in bags))) / len(bags) or 1.0
+    weights = postings.weights(asked, mean, np.arange(len(bags)))
+    there = [(number, weight) for number, weight in asked if number >= 0]
+    rows, sums = postings.best(there, mean, len(bags))
+    total: Array = np.zeros(len(bags), np.float32)
+    total[rows] = sums
+    np.testing.assert_allclose(total, weights.sum(axis=1), rtol=1e-5)
+    return total
+
+
 @settings(max_examples=examples(100))
 @given(bags=st.lists(one_bag, min_size=1, max_size=20), terms=st.lists(word | st.just("unseen"), max_size=6))
 def test_lexical_scores_are_the_cited_formula(bags: list[Bag], terms: list[str]) -> None:
-    np.testing.assert_allclose(postings_of(bags).scores(terms), naive_bm25(bags, terms), rtol=1e-5)
+    np.testing.assert_allclose(scores_of(bags, terms), naive_bm25(bags, terms), rtol=1e-5)
 
 
 @settings(max_examples=examples(60))
@@ -214,25 +277,22 @@ def test_lexical_scores_are_the_cited_formula(bags: list[Bag], terms: list[str])
 def test_lexical_ranking_is_a_naive_loop(
     shelf: Path, bags: list[Bag], terms: list[str], k: int, data: st.DataObject
 ) -> None:
-    store = store_of(shelf / "lexical", [[] for _ in bags], bags=bags)
-    rows = data.draw(st.none() | st.sets(st.integers(0, len(bags) - 1)).map(sorted))
-    scores = postings_of(bags).scores(terms)
-    naive = {row: float(scores[row]) for row in (range(len(bags)) if rows is None else rows)}
-    found = store.lexical(terms, k, None if rows is None else np.array(rows, np.int64))
-    assert list(zip(found.rows, found.scores, strict=True)) == naive_rank(naive, k)
+    cuts, records, within, rows = some_of(data, len(bags))
+    store = store_of(shelf / "lexical", [[] for _ in bags], bags=bags, records=records, cuts=cuts)
+    scores = naive_bm25(bags, terms)
+    naive = naive_rank({row: scores[row] for row in rows}, k)
+    found = store.lexical(terms, k, within)
+    assert [*found.scores] == pytest.approx([score for _, score in naive], rel=1e-4)
+    assert dict(zip(found.rows, found.scores, strict=True)) == pytest.approx(
+        {row: scores[row] for row in found.rows}, rel=1e-4
+    )
     weights = store.weights(terms, np.arange(len(bags)))
-    assert weights.tolist() == [
-        [float(postings_of(bags).scores([term])[row]) for term in terms] for row in range(len(bags))
-    ]
+    assert weights.tolist() == pytest.approx([[naive_bm25(bags, [t])[row] for t in terms] for row in range(len(bags))])
     store.close()
 
 
 def information_of(bags: Sequence[Bag], surprisal: float = 20.0) -> tuple[TermInformation, Vocabulary]:
-    postings = postings_of(bags)
-    n = len(postings.terms)
-    vocabulary = Vocabulary(
-        postings.terms, np.diff(postings.starts), np.full(n, surprisal, np.float32), np.zeros(n, np.float32)
-    )
+    vocabulary = Vocabulary([postings_of(bags, surprisal)])
     return TermInformation(vocabulary, len(bags)), vocabulary
 
 
@@ -274,12 +334,15 @@ def test_lexical_scores_are_those_of_bm25s(bags: list[Bag], terms: list[str]) ->
     texts = [[term for term, n in one.items() for _ in range(n)] for one in bags]
     oracle = bm25s.BM25(method="lucene", k1=K1, b=B)
     oracle.index(texts, show_progress=False)
-    np.testing.assert_allclose(postings_of(bags).scores(terms), oracle.get_scores(terms), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(scores_of(bags, terms), oracle.get_scores(terms), rtol=1e-4, atol=1e-6)
 
 
 @given(st.lists(st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=1), st.integers(1, 9)), max_size=8))
 def test_bags_are_the_inverse_of_postings(bags: list[Bag]) -> None:
-    assert postings_of(bags).bags() == bags
+    postings = postings_of(bags)
+    starts, numbers, counts = postings.by_record()
+    found = [{postings.terms[numbers[at]]: int(counts[at]) for at in range(a, b)} for a, b in pairwise(starts.tolist())]
+    assert found == bags
 
 
 # filters, translations, records
@@ -312,8 +375,8 @@ def bilingual(tmp_path: Path) -> FaissStore:
     ],
 )
 def test_rows_by_language_and_project(bilingual: FaissStore, lang: Lang, project: str, rows: list[int] | None) -> None:
-    found = bilingual.header.columns.rows(lang=lang, project=project)
-    assert (None if found is None else found.tolist()) == rows
+    found = np.flatnonzero(bilingual.header.columns.passing(Filter(lang, project))).tolist()
+    assert found == (list(range(5)) if rows is None else rows)
 
 
 def test_translations_of_one_issue_find_each_other(bilingual: FaissStore) -> None:
@@ -346,19 +409,54 @@ def test_any_text_survives(tmp_path: Path) -> None:
     one = replace(EMPTY_RECORD, aliases=(AWKWARD,), **texts, **lists)
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]]] * 2, records=[one, record(1)])
     assert store.records([0, 1]) == [one, record(1)]
-    assert store.contents().records == [one, record(1)]
+    (contents,) = contents_of(store)
+    assert contents.ids == [one.id, record(1).id]
 
 
-def test_a_published_batch_is_what_the_next_build_starts_from(tmp_path: Path) -> None:
+def contents_of(store: FaissStore) -> list[Chunk]:
+    found = []
+    for segment in store.segments:
+        found += [chunk for _, chunk in segment.chunks([(0, len(segment.articles()))])]
+    return found
+
+
+def test_a_segment_gives_what_it_was_made_from(tmp_path: Path) -> None:
     bags: list[Bag] = [{"cuda": 2, "内存": 1}, {}, {"nccl": 7}]
     store = store_of(tmp_path, [[[1.0, 0, 0, 0]], [], [[0, 1.0, 0, 0], [0, 0, 0, 0]]], bags=bags)
-    found = store.contents()
-    assert found.records == [record(i) for i in range(3)]
-    assert found.bags == bags
-    assert found.views.vectors.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    assert found.views.rows.tolist() == [0, 2, 2]
+    (found,) = contents_of(store)
+    assert [json.loads(line)["id"] for line in found.lines] == list(found.ids) == [record(i).id for i in range(3)]
+    assert bags_of(found) == bags
+    assert found.views.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
+    assert found.view_counts.tolist() == [1, 0, 2]
     assert found.profiles == [b"profile 0", b"profile 1", b"profile 2"]
-    assert found.han == {}
+    assert found.projects == ["Demo"] * 3
+
+
+def bags_of(chunk: Chunk) -> list[Bag]:
+    ends = np.cumsum([0, *chunk.bag_counts])
+    pairs = [(chunk.terms[n], int(count)) for n, count in zip(chunk.bag_terms, chunk.counts, strict=True)]
+    return [dict(pairs[a:b]) for a, b in pairwise(ends.tolist())]
+
+
+@settings(max_examples=examples(30))
+@given(bags=st.lists(one_bag, min_size=1, max_size=12), data=st.data())
+def test_joined_segments_are_one_that_was_written_at_once(shelf: Path, bags: list[Bag], data: st.DataObject) -> None:
+    """Byte for byte, however the articles were divided, and in whatever order they came."""
+    groups = data.draw(st.lists(st.lists(vector, max_size=2), min_size=len(bags), max_size=len(bags)))
+    records = [replace(record(i), id=f"a{i:02}#1/en", issue=f"a{i:02}#1") for i in range(len(bags))]
+    chunks = [chunk_of(bags[i : i + 1], groups[i : i + 1], records[i : i + 1]) for i in range(len(bags))]
+    of = data.draw(st.lists(st.integers(0, 2), min_size=len(bags), max_size=len(bags)))
+    made = []
+    folder = shelf / "joined"
+    with snapshot.locked(folder):
+        for part in ([*range(len(bags))], *([i for i in range(len(bags)) if of[i] == n] for n in range(3))):
+            writer = SegmentWriter(folder, DIM)
+            for i in part:
+                writer.add(chunks[i])
+            made.append(Piece.of(folder, writer.finish()))
+        whole, *parts = made
+        (again,) = joined(folder, parts)
+    assert again.files == whole.files
 
 
 @pytest.mark.parametrize("views", [[[math.nan, 0, 0, 0]], [[math.inf, 0, 0, 0]]], ids=str)
@@ -375,19 +473,27 @@ class NaiveStore:
 
     def __init__(self, other: FaissStore) -> None:
         self.header: Header = other.header
-        found = other.contents()
-        self._records, self._bags, self._views, self._profiles = found.records, found.bags, found.views, found.profiles
+        self._other = other
+        chunks = contents_of(other)
+        self._bags = [bag for chunk in chunks for bag in bags_of(chunk)]
+        self._profiles = [one for chunk in chunks for one in chunk.profiles]
+        every = other.views(np.arange(len(self._bags)))
+        self._views = Views(every.vectors, every.rows, every.kinds)
 
-    def dense(self, vector: Array, k: int, rows: Array | None = None) -> Ranking:
+    def dense(self, vector: Array, k: int, within: Filter | None = None) -> Ranking:
         best: dict[int, float] = {}
+        rows = self._rows(within)
         for view, row in zip(self._views.vectors, self._views.rows.tolist(), strict=True):
-            if rows is None or row in rows:
+            if row in rows:
                 best[row] = max(best.get(row, -1.0), float((view * vector).sum()))
         return self._ranking(best, k)
 
-    def lexical(self, terms: Sequence[str], k: int, rows: Array | None = None) -> Ranking:
-        scores = naive_bm25(self._bags, terms)
-        return self._ranking({row: s for row, s in enumerate(scores) if rows is None or row in rows}, k)
+    def lexical(self, terms: Sequence[str], k: int, within: Filter | None = None) -> Ranking:
+        scores, rows = naive_bm25(self._bags, terms), self._rows(within)
+        return self._ranking({row: s for row, s in enumerate(scores) if row in rows}, k)
+
+    def _rows(self, within: Filter | None) -> set[int]:
+        return set(np.flatnonzero(self.header.columns.passing(within or Filter())).tolist())
 
     def views(self, rows: Array) -> Views:
         at = [n for row in rows.tolist() for n, owner in enumerate(self._views.rows.tolist()) if owner == row]
@@ -401,7 +507,7 @@ class NaiveStore:
         return [unpack(self._profiles[row], "x") for row in rows]
 
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
-        return [self._records[row] for row in rows]
+        return self._other.records(rows)
 
     def _ranking(self, scores: dict[int, float], k: int) -> Ranking:
         found = naive_rank(scores, k)

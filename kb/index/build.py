@@ -41,7 +41,7 @@ from kb.index.twins import Unlike
 from kb.index.writer import SegmentWriter
 from kb.records import Lang
 
-__all__ = ["BuildFailed", "BuildReport", "Progress", "build", "code"]
+__all__ = ["BuildFailed", "BuildReport", "Progress", "build", "code", "publish"]
 
 _AT_ONCE = 64  # articles that are read together: a movement of the progress bar
 _WORTH_PROCESSES = 1000  # articles; fewer are read sooner than a process has started
@@ -175,7 +175,7 @@ def build(
         held = _joined(index, held, compact=compact, progress=progress)
         held = held or [_empty(index, engine.dim)]
         manifest = {"kb": kb.__version__, "folder": articles.resolve().name, **made_by}
-        snapshot_id = _publish(index, held, manifest)
+        snapshot_id = publish(index, held, manifest)
         hashes.keep()
     there = [one for piece in held for n, one in enumerate(piece.articles) if n not in piece.gone]
     return BuildReport(
@@ -285,7 +285,8 @@ def _empty(index: Path, dim: int) -> Piece:
     return Piece.of(index, SegmentWriter(index, dim).finish())
 
 
-def _publish(index: Path, held: Sequence[Piece], manifest: Mapping[str, Any]) -> str:
+def publish(index: Path, held: Sequence[Piece], manifest: Mapping[str, Any]) -> str:
+    """Commits these segments and what the manifest says beside them; returns the snapshot's id."""
     files: dict[str, bytes | Entry] = {}
     starts = np.concatenate([[0], np.cumsum([piece.segment.size for piece in held])]).astype(np.int64)
     for number, piece in enumerate(held):
