@@ -28,7 +28,7 @@ __all__ = ["Vectors", "approximate", "recall"]
 MANY = 100_000
 """views; from here on a segment gets an approximate index: exact search takes 4 ms"""
 _FEW = 1 << 10  # views that may be gathered and compared one by one; FAISS is faster over more
-_PROPOSED = 600  # views whose cosines are taken, for up to 30 records
+_PROPOSED = 1000  # views whose cosines are taken, for up to 30 records
 _MOST_GATHERED = 1 << 15  # proposals; before more are compared one by one, all views are read in order
 _MOST_KEPT = 1 << 24  # numbers in the table of vectors that are also kept as float32: 64 MB
 _BLOCK = 1 << 16  # views that are widened at once: 64 MB at 256 dimensions
@@ -73,9 +73,10 @@ class Vectors:
 
     def nearest(self, vector: Array, k: int, allowed: Array | None = None) -> Ranking:
         """The k records nearest to `vector` (dim,) by the cosine of their best view, of those that are `allowed`
-        ((n,) bool; None for all). A vector of zeros and cosines of 0 or less match nothing."""
+        ((n,) bool; None for all). A vector of zeros, or of what are no numbers, and cosines of 0 or less match
+        nothing."""
         most = len(self._views)
-        if not np.any(vector) or not most or k <= 0:
+        if not np.any(vector) or not np.isfinite(vector).all() or not most or k <= 0:
             return Ranking((), ())
         if allowed is not None:
             most = int(self._counts[allowed].sum())
@@ -105,7 +106,8 @@ class Vectors:
             full = bool(valid.all())
             ids, values = ids[valid], cosines[0][valid]
             if not exact:
-                values = self._views[ids].astype(np.float32) @ vector
+                # Not `@`, here and below: it would wake the threads of BLAS for a single question.
+                values = np.einsum("vd,d->v", self._views[ids].astype(np.float32), vector)
             owners = np.searchsorted(self._starts, ids, side="right") - 1
             if allowed is not None:
                 inside = allowed[owners]
@@ -135,7 +137,6 @@ class Vectors:
             until = max(at + 1, int(np.searchsorted(ends, (ends[at - 1] if at else 0) + _BLOCK, side="right")))
             some = at + np.flatnonzero(counts[at:until])
             if len(some):
-                # Not `@`, which would wake the threads of BLAS for a single question.
                 cosines = np.einsum("qd,vd->qv", vectors, self._floats(rows[some]))
                 firsts = np.concatenate([[0], np.cumsum(counts[some])[:-1]])
                 best[:, some] = np.maximum.reduceat(cosines, firsts, axis=1)
@@ -149,14 +150,17 @@ class Vectors:
     def _places(self, rows: Array) -> Array:
         """Where the views of these rows are: `starts[row]`, `starts[row] + 1`, ... one row after the other."""
         counts = self._counts[rows]
-        return np.arange(counts.sum()) + np.repeat(self._starts[rows] - np.cumsum(counts) + counts, counts)
+        firsts: Array = np.repeat(self._starts[rows] - np.cumsum(counts) + counts, counts)
+        return firsts + np.arange(len(firsts))
 
     def _floats(self, rows: Array) -> Array:
         """(views of `rows`, dim) float32. The same records are near to many questions, and to widen their halves takes
         longer than to compare them: it is done once for each, unless the table is too large to be kept twice."""
+        if self._views.size > _MOST_KEPT and len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+            return np.asarray(self._views[self._starts[rows[0]] : self._starts[rows[-1] + 1]], np.float32)
         places = self._places(rows)
         if self._views.size > _MOST_KEPT:
-            return self._views[places].astype(np.float32)
+            return np.asarray(self._views[places], np.float32)
         wide, is_wide = self._widened
         if not is_wide[rows].all():
             wide[places] = self._views[places]
@@ -181,17 +185,19 @@ class Vectors:
             return faiss.read_index(reader)
         dim = self._views.shape[1]
         index = faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
-        faiss.copy_array_to_vector(self._views.view(np.uint8).ravel(), index.codes)
+        place = faiss.swig_ptr(self._views.view(np.uint8).ravel())
+        nobody = index.codes.owner  # FAISS does not free what it did not make; `self` keeps it
+        index.codes = faiss.MaybeOwnedVectorUInt8.create_view(place, self._views.nbytes, nobody)
         index.ntotal, index.is_trained = len(self._views), True
         return index
 
 
-def approximate(views: Array, starts: Array, progress: Progress | None = None) -> Array | None:
+def approximate(views: Array, starts: Array, progress: Progress | None = None, *, many: int = MANY) -> Array | None:
     """The bytes of an approximate index (b,) uint8 over these views, as `Vectors` takes them; None where exact search
     is fast enough. It takes 8 bytes and one bit for each number
     of a view: 40 bytes at 256 dimensions. Equal views give equal bytes on one machine; another one may round
     otherwise. Memory beyond the views: some 200 MB, and twice what it returns."""
-    if len(views) < MANY:
+    if len(views) < many:
         return None
     faiss = _faiss()
     dim = views.shape[1]
@@ -201,7 +207,11 @@ def approximate(views: Array, starts: Array, progress: Progress | None = None) -
         index = faiss.index_factory(dim, f"IVF{lists},{quantiser}", faiss.METRIC_INNER_PRODUCT)
         index.cp.niter, index.cp.seed, index.cp.spherical = 10, 1, False
         sample = np.random.default_rng(1).choice(len(views), min(len(views), lists * _PER_LIST), replace=False)
-        index.train(views[np.sort(sample)].astype(np.float32))
+        trainers = views[np.sort(sample)].astype(np.float32)
+        index.train_q1(len(trainers), faiss.swig_ptr(trainers), False, index.metric_type)
+        faiss.omp_set_num_threads(1)  # of the quantiser: many tiny steps, at which threads would only wait
+        index.train(trainers)
+    with _all_cores():
         for at in range(0, len(views), _BLOCK):
             block = views[at : at + _BLOCK].astype(np.float32)
             some = np.flatnonzero(block.any(axis=1))  # no question finds a vector of zeros
