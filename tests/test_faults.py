@@ -6,11 +6,12 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import CORPUS, EMPTY_RECORD
 
 from kb import KnowledgeBase
-from kb.index.faults import faults, plain_title
+from kb.index.faults import faults, plain_title, title_key
 from kb.index.snapshot import read_manifest
 
 DEQUE = "IndexError: pop from an empty deque"
@@ -60,11 +61,13 @@ def test_no_two_issues_of_the_corpus_are_one_fault(index: Path) -> None:
         assert len({*columns.fault.tolist()}) == len({*columns.issue.tolist()}) == base.size
 
 
-def _records(*titles: str) -> list[object]:
-    return [replace(EMPTY_RECORD, id=f"{n}#1/en", issue=f"{n}#1", title=title) for n, title in enumerate(titles)]
+def _faults(titles: list[str], terms: list[set[str]]) -> list[int]:
+    keys = [title_key(replace(EMPTY_RECORD, title=title)) for title in titles]
+    digests = [{hash(term) for term in one} for one in terms]
+    return faults(np.arange(len(titles)), np.array(keys, np.uint64), digests.__getitem__).tolist()
 
 
-SAME = {"the": 1, "server": 1, "does": 1, "not": 1, "start": 1}
+SAME = {"the", "server", "does", "not", "start"}
 
 
 @pytest.mark.parametrize(
@@ -79,15 +82,13 @@ SAME = {"the": 1, "server": 1, "does": 1, "not": 1, "start": 1}
     ],
 )
 def test_which_titles_are_the_same(one: str, other: str, same: bool) -> None:
-    first, second = faults(_records(one, other), [SAME, SAME])  # type: ignore[arg-type]
+    first, second = _faults([one, other], [SAME, SAME])
     assert (first == second) is same
     assert (plain_title(one) == plain_title(other)) is same
 
 
 def test_the_same_title_alone_is_not_enough() -> None:
-    records = _records("Symptom", "Symptom", "Symptom")
-    bags = [SAME, {"disk": 1, "is": 1, "full": 1}, {**SAME, "again": 1}]
-    one, other, third = faults(records, bags)  # type: ignore[arg-type]
+    one, other, third = _faults(["Symptom"] * 3, [SAME, {"disk", "is", "full"}, SAME | {"again"}])
     assert one == third != other
 
 

@@ -106,7 +106,7 @@ def test_a_readme_is_read_for_its_issues(tmp_path: Path, write: Write, encoder: 
     write({"README.md": article("flux is 0")})
     assert build(folder, index, encoder=encoder).skipped == ()
     with KnowledgeBase.open(index, encoder=encoder) as base:
-        assert [record.issue for record in base.records()] == ["README#1", "a#1"]
+        assert [record.issue for record in base.records()] == ["a#1", "README#1"]
     write({"README.md": "# About\n\nThese are our notes.\n"})
     assert build(folder, index, encoder=encoder).removed == 1
 

@@ -74,7 +74,7 @@ ONLY_IN = {
     "prometheus_client": {"serve"},
     "IPython": {"hooks"},
     "pytest": {"hooks"},
-    "pickle": set(),
+    "pickle": {"index.processes"},  # between a build and its own children
     "marshal": set(),
     "requests": set(),
     "urllib": {"remote", "serve.mcp.server"},

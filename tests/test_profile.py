@@ -173,19 +173,19 @@ def test_a_record_is_segmented_alike_in_any_company(tmp_path: Path, write: Write
     first = []
     for folder in folders:
         build(folder, tmp_path / f"{folder.name}.index", encoder=FakeEncoder())
-        first.append(FaissStore(tmp_path / f"{folder.name}.index").contents().profiles[0])
+        first.append(FaissStore(tmp_path / f"{folder.name}.index").segments[0].profiles.read(0))
     assert first[0] == first[1]
 
 
 def test_every_profile_of_a_base(index: Path) -> None:
     """Against the records: terms and fields of the whole corpus."""
     store = FaissStore(index)
-    found = store.contents()
-    assert len(found.profiles) == len(found.records) > 20
-    lines = [clean(f"{lexical_text(record)}\n{record.confusable}") for record in found.records]
+    rows = range(store.size)
+    records, profiles = store.records(rows), store.profiles(rows)
+    assert len(profiles) == len(records) > 20
+    lines = [clean(f"{lexical_text(record)}\n{record.confusable}") for record in records]
     segmenter = Segmenter(dictionary_for(lines))
-    for record, data in zip(found.records, found.profiles, strict=True):
-        one = unpack(data, record.id)
+    for record, one in zip(records, profiles, strict=True):
         fields = terms_of(record, segmenter).fields
         assert one.terms.tolist() == digests(fields).tolist(), record.id
         assert one.fields.tolist() == [*fields.values()], record.id

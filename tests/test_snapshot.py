@@ -589,8 +589,8 @@ def test_the_audit_hears_a_reader(index: Path) -> None:
 
 
 def test_an_unknown_format_is_named_with_the_command_that_helps(index: Path) -> None:
-    (index / snapshot.MANIFEST).write_bytes(manifest(format=7))
-    with pytest.raises(IndexCorrupt, match="format 7") as caught:
+    (index / snapshot.MANIFEST).write_bytes(manifest(format=8))
+    with pytest.raises(IndexCorrupt, match="format 8") as caught:
         FaissStore(index)
     assert "kb build" in (caught.value.hint or "")
 
@@ -855,9 +855,7 @@ def test_a_reader_starts_again_when_the_index_is_replaced_under_it(
         return found
 
     articles = tmp_path / "articles"
-    monkeypatch.setattr(
-        "kb.index.build.store_faiss.FaissStore", lambda folder: (_ for _ in ()).throw(IndexMissing("not now"))
-    )
+    monkeypatch.setattr("kb.index.pieces.FaissStore", lambda folder: (_ for _ in ()).throw(IndexMissing("not now")))
     with monkeypatch.context() as patch:
         patch.setattr(snapshot, "read_manifest", read_and_lose_the_race)
         store = FaissStore(index)
@@ -869,7 +867,7 @@ def test_open_and_search_run_no_code_from_data(index: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-import kb.base, kb.encoders.static, kb.index.faiss, faiss, json
+import kb.base, kb.encoders.static, kb.index.faiss, faiss, faiss.contrib, json
 from conftest import FakeEncoder
 import numpy.random
 FakeEncoder().encode(["warm"], kind="query")

@@ -128,7 +128,7 @@ VOCABULARY = {**HAN, "cuda": 0.0, "error": 0.0}
 
 def _over(vocabulary: dict[str, float]) -> Segmenter:
     terms = sorted(vocabulary)
-    return Segmenter.from_vocabulary(terms, [vocabulary[term] for term in terms])
+    return Segmenter.from_vocabulary([(terms, [vocabulary[term] for term in terms])])
 
 
 @pytest.mark.parametrize(

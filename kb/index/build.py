@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -136,7 +137,7 @@ def build(
     assumed = Assumed(projects or {}, lang)
     engine = open_encoder(encoder) if encoder is None or isinstance(encoder, str) else encoder
     made_by = {"code": code(), "encoder": identity(engine), "assumed": assumed.as_dict()}
-    with snapshot.locked(index):
+    with snapshot.locked(index), _tidy(index):
         held = pieces.last_snapshot(index, made_by)
         indexed = {path for piece in held for n, (path, _, _) in enumerate(piece.articles) if n not in piece.gone}
         begun = pieces.unfinished(index, made_by)
@@ -193,6 +194,16 @@ def build(
         segments=len(held),
         took_s=time.perf_counter() - started,
     )
+
+
+@contextmanager
+def _tidy(index: Path) -> Iterator[None]:
+    """A build that comes to nothing leaves nothing behind, least of all on a full disk."""
+    try:
+        yield
+    except BaseException:
+        pieces.tidy(index)
+        raise
 
 
 def _changed(

@@ -184,8 +184,8 @@ class Columns:
 
     def tellings(self, rows: Sequence[int] | Array) -> tuple[Array, Array]:
         """All rows of the faults that `rows` belong to, and the fault number of each; ordered by fault, then row."""
-        wanted = np.unique(self.fault[np.asarray(rows, np.int64)])
-        own = np.array(sorted({n for fault in wanted.tolist() for n in self._members.get(fault, [fault])}), np.int64)
+        wanted = set(self.fault[np.asarray(rows, np.int64)].tolist())  # not `np.unique`: it imports numpy.ma, 12 ms
+        own = np.array(sorted({n for fault in wanted for n in self._members.get(fault, [fault])}), np.int64)
         found: list[Array] = []
         for start, part, (first, last) in zip(self.starts, self.parts, pairwise(self._faults.tolist()), strict=False):
             faults = (own[(own >= first) & (own < last)] - first).tolist()

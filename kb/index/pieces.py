@@ -27,7 +27,18 @@ from kb.index.segment import Segment
 from kb.index.snapshot import Entry
 from kb.index.writer import Made, SegmentWriter
 
-__all__ = ["ONE_UP_TO", "SEGMENT", "Piece", "forget", "joined", "last_snapshot", "remember", "to_join", "unfinished"]
+__all__ = [
+    "ONE_UP_TO",
+    "SEGMENT",
+    "Piece",
+    "forget",
+    "joined",
+    "last_snapshot",
+    "remember",
+    "tidy",
+    "to_join",
+    "unfinished",
+]
 
 ONE_UP_TO = 10_000
 """records; a smaller base is always one segment: to write it anew takes a second, and the same articles give the same
@@ -83,8 +94,10 @@ class Piece:
 def last_snapshot(folder: Path, made_by: Mapping[str, Any]) -> list[Piece]:
     """Nothing where there is no snapshot, or another program or encoder made it, or something else was assumed: it is
     derived, and made anew from the articles."""
-    with contextlib.suppress(IndexMissing, IndexCorrupt):
+    with contextlib.suppress(IndexMissing, IndexCorrupt, FileNotFoundError):
         store = FaissStore(folder)
+        for segment in store.segments:
+            segment.verify()
         manifest = store.header.manifest
         if {key: manifest.get(key) for key in made_by} == made_by:
             gone: dict[int, set[int]] = {}
@@ -101,15 +114,24 @@ def last_snapshot(folder: Path, made_by: Mapping[str, Any]) -> list[Piece]:
 def unfinished(folder: Path, made_by: Mapping[str, Any]) -> list[Piece]:
     """What a build that did not come to its end had finished."""
     found: list[Piece] = []
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, IndexCorrupt):
-        with snapshot.open_plainly(folder / _UNFINISHED) as file:
-            noted = json.loads(file.read(_MAX_BYTES + 1))
+    noted = _noted(folder)
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError, IndexCorrupt):
         if noted["made_by"] == made_by:
             for one in noted["segments"]:
-                if all(snapshot.is_ours(entry) for entry in one["files"].values()):
-                    segment = Segment(folder, one["files"])
-                    found.append(Piece(one["files"], one["counts"], one["projects"], segment, segment.articles()))
+                segment = Segment(folder, one["files"])
+                segment.verify()
+                found.append(Piece(one["files"], one["counts"], one["projects"], segment, segment.articles()))
     return found
+
+
+def _noted(folder: Path) -> dict[str, Any]:
+    """Empty when there is no note, or none of ours."""
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        with snapshot.open_plainly(folder / _UNFINISHED) as file:
+            noted: dict[str, Any] = json.loads(file.read(_MAX_BYTES + 1))
+        if all(snapshot.is_ours(entry) for one in noted["segments"] for entry in one["files"].values()):
+            return noted
+    return {}
 
 
 def remember(folder: Path, made_by: Mapping[str, Any], pieces: Sequence[Piece]) -> None:
@@ -117,6 +139,15 @@ def remember(folder: Path, made_by: Mapping[str, Any], pieces: Sequence[Piece]) 
     noted = {"made_by": made_by, "segments": [{"files": dict(one.files), **one.as_dict()} for one in pieces]}
     with contextlib.suppress(OSError):
         snapshot.write(folder / _UNFINISHED, json.dumps(noted).encode())
+
+
+def tidy(folder: Path) -> None:
+    """After a build that came to nothing: removes what it wrote, but for what `remember` has noted."""
+    with contextlib.suppress(IndexCorrupt):
+        files: list[Entry] = [entry for one in _noted(folder).get("segments", ()) for entry in one["files"].values()]
+        with contextlib.suppress(IndexMissing):
+            files += snapshot.read_manifest(folder)[0]["files"].values()
+        snapshot.sweep(folder, {entry["name"] for entry in files})
 
 
 def forget(folder: Path) -> None:

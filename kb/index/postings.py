@@ -10,13 +10,16 @@ named (MaxScore: Turtle and Flood, "Query Evaluation: Strategies and Optimizatio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kb.arrays import Array
 from kb.index.bm25 import saturation
-from kb.index.chunk import Chunk
 from kb.index.terms import Terms, pack
+
+if TYPE_CHECKING:
+    from kb.index.chunk import Chunk
 
 __all__ = ["Postings", "PostingsBuilder"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kb.arrays import Array
 from kb.errors import IndexCorrupt
 from kb.index import snapshot
-from kb.index.chunk import Chunk
 from kb.index.header import Rows
 from kb.index.mapped import MAPPED_FROM, arrays, content
 from kb.index.parts import Parts
@@ -23,6 +23,9 @@ from kb.index.passages import View
 from kb.index.postings import Postings
 from kb.index.snapshot import Entry
 from kb.index.vectors import Vectors
+
+if TYPE_CHECKING:
+    from kb.index.chunk import Chunk
 
 __all__ = ["Segment"]
 
@@ -65,6 +68,11 @@ class Segment:
             and self.postings.is_sound()
         )
 
+    def verify(self) -> None:
+        """Every file, also those of which a search reads parts. Raises FileNotFoundError, IndexCorrupt."""
+        for entry in self._files.values():
+            content(self._folder, entry)
+
     def close(self) -> None:
         self.records.close()
         self.profiles.close()
@@ -101,6 +109,8 @@ class Segment:
     def _chunk(
         self, articles: Sequence[tuple[str, str, int]], first: int, last: int, by_record: tuple[Array, Array, Array]
     ) -> Chunk:
+        from kb.index.chunk import Chunk  # late: a search has no use for it
+
         lines = [self.records.read(row) for row in range(first, last)]
         records = [json.loads(line) for line in lines]
         views = slice(*self._view_starts[[first, last]].tolist())

@@ -36,6 +36,7 @@ __all__ = [
     "read_file",
     "read_manifest",
     "store",
+    "sweep",
     "write",
 ]
 
@@ -124,7 +125,7 @@ def publish(folder: Path, files: Mapping[str, bytes | Entry], manifest: Mapping[
         _sync_folder(folder)
     except OSError as error:
         raise _failed(folder, error, state) from None
-    _sweep(folder, {entry["name"] for entry in entries.values()})
+    sweep(folder, {entry["name"] for entry in entries.values()})
     return _snapshot_id(text)
 
 
@@ -182,7 +183,7 @@ class Spool:
         stem, _, extension = self._plain.partition(".")
         digest = self._digest.hexdigest()
         name = f"{stem}-{digest[:12]}.{extension}"
-        with self._telling():
+        with self._telling(self._folder / name):
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
@@ -197,11 +198,12 @@ class Spool:
             self._path.unlink()
 
     @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _telling(self, path: Path | None = None) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             self.discard()
+            error.filename = str(path or self._path)  # a failed write does not tell where
             raise _failed(self._folder, error, _UNTOUCHED) from None
 
 
@@ -365,8 +367,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(fileno)
 
 
-def _sweep(folder: Path, named: set[str]) -> None:
-    """Removes files of our own pattern that the new manifest does not name. What cannot be removed stays."""
+def sweep(folder: Path, named: set[str]) -> None:
+    """Removes files of our own pattern that are not `named`. What cannot be removed stays."""
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             if _OURS.match(path.name) and path.name not in named and path.is_file():
