@@ -23,6 +23,7 @@ from hypothesis import settings
 import kb
 from kb import KnowledgeBase
 from kb.arrays import Array
+from kb.cli.words import speak
 from kb.config import settings as kb_settings
 from kb.encoders import Kind
 from kb.encoders.static import StaticEncoder
@@ -96,7 +97,8 @@ def model_read_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of this machine's user is read or written: caches, KB_INDEX and the current folder are the test's own."""
+    """Nothing of this machine's user is read or written: caches, KB_INDEX and the current folder are the test's own.
+    Nor is anything left of the test before: its settings, and the `--lang` of a command that it ran in this process."""
     home = tmp_path / "home"
     home.mkdir()
     here = tmp_path / "here"
@@ -116,6 +118,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("KB_PAGER", "")
     kb_settings.cache_clear()
+    speak(None)
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(home))
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
