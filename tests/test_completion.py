@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import CORPUS, article
+from conftest import CORPUS, article, run_kb
 
 from kb import KnowledgeBase
 from kb.index.names import issues_of, projects_of
 
 
 def _offered(*words: str, shell: str = "bash", **environment: str) -> list[str]:
-    ran = subprocess.run(
-        [sys.executable, "-m", "kb"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={
-            **os.environ,
-            "_KB_COMPLETE": f"{shell}_complete",
-            "COMP_WORDS": " ".join(["kb", *words]),
-            "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
-            **environment,
-        },
-        check=False,
-    )
+    asked = {
+        "_KB_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": " ".join(["kb", *words]),
+        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
+    }
+    ran = run_kb(stdin=None, **asked, **environment)
     assert ran.stderr == ""
     return [line.removeprefix("plain,") for line in ran.stdout.splitlines() if line]
 

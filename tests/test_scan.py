@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import THOROUGH, Write, article, check_growth, cpu_seconds
+from conftest import THOROUGH, Write, article, check_growth, cpu_seconds, run_kb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -469,9 +469,7 @@ def kb(index: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., subprocess
     monkeypatch.setenv("KB_INDEX", str(index))
 
     def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "kb", "scan", *map(str, arguments)]
-        ended = subprocess.run(command, input=stdin, capture_output=True, timeout=60)
-        return subprocess.CompletedProcess(command, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+        return run_kb("scan", *map(str, arguments), stdin=stdin)
 
     return run
 
