@@ -264,9 +264,9 @@ def port_of(server: subprocess.Popen[str]) -> int:
 
 
 def run_kb(*arguments: str, stdin: bytes | None = b"", **environment: str) -> subprocess.CompletedProcess[str]:
-    """`kb ARGUMENTS` by the `main` of the console script, but in this process, which has loaded everything: to start an
-    interpreter takes longer than most commands. What a test says of descriptors, signals, terminals or of what is
-    loaded wants a process of its own. `stdin`: what a pipe brings; None for the null device, as a job of cron has it."""
+    """`kb ARGUMENTS` by the `main` of the console script, but in this process, which has loaded everything: starting an
+    interpreter takes longer than most commands. A test of descriptors, signals, terminals or of what is loaded wants a
+    process of its own. `stdin`: what a pipe brings; None for the null device, as a job of cron has it."""
     from kb.cli import main
 
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
