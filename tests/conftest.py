@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -105,6 +106,18 @@ def model_read_once() -> Iterator[None]:
         patch.setattr(UnigramTokenizer, "__init__", init_once)
         patch.setattr(StaticEncoder, "revision", property(revision_once))
         yield
+
+
+_FOLDERS = count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """As pytest's own, which looks through the folders and moves a link: 5 ms for each of thousands of tests."""
+    folder = tmp_path_factory.getbasetemp() / f"test-{next(_FOLDERS)}"
+    folder.mkdir(mode=0o700)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
