@@ -387,7 +387,7 @@ def test_a_thread_of_any_body_is_one_record(body: str) -> None:
         "-----BEGIN ",
     ],
 )
-def test_long_bodies_take_no_long_time(unit: str, size: int = 50_000 if THOROUGH else 20_000) -> None:
+def test_long_bodies_take_no_long_time(unit: str, size: int = 50_000 if THOROUGH else 10_000) -> None:
     one = thread(comment(unit * (size // len(unit)) + " fixed with `x`", insider=True))
     one.body = unit * (size // len(unit))
     assert len(compose(thread_draft(one))) < 200_000
