@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import CORPUS, article, run_kb
+from conftest import article, run_kb
 
 from kb import KnowledgeBase
 from kb.index.names import issues_of, projects_of
@@ -59,10 +60,10 @@ def test_the_options_that_stand_before_count(index: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "manifest", "records", "kb.toml"])
-def test_nothing_is_offered_and_nothing_said_when_something_is_wrong(damage: str, tmp_path: Path) -> None:
+def test_nothing_is_offered_and_nothing_said_when_something_is_wrong(damage: str, tmp_path: Path, index: Path) -> None:
     folder = tmp_path / "index"
     if damage != "missing":
-        KnowledgeBase.build(CORPUS, folder)
+        shutil.copytree(index, folder)
         damaged = {"manifest": folder / "manifest.json", "records": next(folder.glob("records-*"))}
         if damage == "kb.toml":
             (tmp_path / "config" / "kb-issues").mkdir(parents=True)
