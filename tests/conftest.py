@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import math
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -23,12 +28,15 @@ from hypothesis import settings
 import kb
 from kb import KnowledgeBase
 from kb.arrays import Array
+from kb.articles.folder import read_articles
+from kb.cli.words import speak
 from kb.config import settings as kb_settings
 from kb.encoders import Kind
 from kb.encoders.static import StaticEncoder
 from kb.encoders.unigram import FILE_NAME, UnigramTokenizer
 from kb.index.user import cache_folder
-from kb.records import IssueRecord, Source
+from kb.records import Article, IssueRecord, Source
+from kb.scraped import parse
 
 MODEL = Path(kb.__file__).parent / "model"
 SHIPPED = Path(__file__).parents[1] / "articles"
@@ -38,12 +46,18 @@ EMPTY_RECORD = IssueRecord(
     "a#1/en", "a#1", "en", None, *[""] * 8, *[()] * 7, updated="", source=Source("en/a.md", 1, 1)
 )
 """for `dataclasses.replace`: a test names only the fields that it is about"""
+Item = TypeVar("Item")
 THOROUGH = os.environ.get("KB_TEST_THOROUGH", "") not in ("", "0")  # CI's second run; the first is what people wait for
 
 
 def examples(thorough: int) -> int:
     """So many examples of hypothesis where time is no matter, else a fourth of them."""
     return thorough if THOROUGH else max(10, thorough // 4)
+
+
+def one_in(n: int, items: Sequence[Item]) -> Sequence[Item]:
+    """All of them where time is no matter, else each n-th."""
+    return items if THOROUGH else items[::n]
 
 
 settings.register_profile("quick", deadline=None, max_examples=examples(100))  # a busy machine is no failure
@@ -94,9 +108,22 @@ def model_read_once() -> Iterator[None]:
         yield
 
 
+_FOLDERS = count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """As pytest's own, which looks through the folders and moves a link: 5 ms for each of thousands of tests."""
+    folder = tmp_path_factory.getbasetemp() / f"test{next(_FOLDERS)}"
+    folder.mkdir(mode=0o700)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of this machine's user is read or written: caches, KB_INDEX and the current folder are the test's own."""
+    """Nothing of this machine's user is read or written: caches, KB_INDEX and the current folder are the test's own.
+    Nor is anything left of the test before: its settings, and the `--lang` of a command that it ran in this process."""
     home = tmp_path / "home"
     home.mkdir()
     here = tmp_path / "here"
@@ -116,6 +143,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("KB_PAGER", "")
     kb_settings.cache_clear()
+    speak(None)
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(home))
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
@@ -202,6 +230,16 @@ def _vector(word: str, seed: int, dim: int) -> Array:
     return np.random.default_rng([zlib.crc32(word.encode()), seed]).standard_normal(dim, np.float32)
 
 
+@cache
+def shipped_articles() -> dict[str, Article]:
+    """Every article that kb ships, by its path: a worker parses them once."""
+    parsed = {}
+    for path, data in read_articles(SHIPPED):
+        assert isinstance(data, bytes), data
+        parsed[path] = parse(data, path=path)
+    return parsed
+
+
 @pytest.fixture
 def encoder() -> FakeEncoder:
     return FakeEncoder()
@@ -238,6 +276,36 @@ def port_of(server: subprocess.Popen[str]) -> int:
     raise AssertionError("".join(said))
 
 
+def run_kb(*arguments: str, stdin: bytes | None = b"", **environment: str) -> subprocess.CompletedProcess[str]:
+    """`kb ARGUMENTS` by the `main` of the console script, but in this process, which has loaded everything: starting an
+    interpreter takes longer than most commands. A test of descriptors, signals, terminals or of what is loaded wants a
+    process of its own. `stdin`: what a pipe brings; None for the null device, as a job of cron has it."""
+    from kb.cli import main
+
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    with tempfile.TemporaryFile() as piped, open(os.devnull, "rb") as null, pytest.MonkeyPatch.context() as patch:
+        piped.write(stdin or b"")
+        piped.seek(0)
+        given = io.TextIOWrapper(null if stdin is None else piped, "utf-8")
+        for name, value in {"argv": ["kb", *arguments], "stdin": given, "stdout": out, "stderr": err}.items():
+            patch.setattr(sys, name, value)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        kb_settings.cache_clear()
+        try:
+            with pytest.raises(SystemExit) as ended:
+                main()
+        finally:
+            gc.enable()  # a command does without
+            kb_settings.cache_clear()
+    said = []
+    for stream in (out, err):
+        stream.flush()
+        said.append(stream.buffer.getvalue().decode("utf-8"))  # type: ignore[attr-defined]
+    assert "Traceback" not in said[1]
+    return subprocess.CompletedProcess(["kb", *arguments], int(ended.value.code or 0), *said)
+
+
 NOISE_S = 0.02
 
 
@@ -246,7 +314,10 @@ def check_growth(work: Callable[[int], Callable[[], object]], size: int, *, fact
 
     `work(n)` prepares an input of size n and returns what is timed. Measured is `size` against 8 times that, three
     doublings, so that a machine which is slower for a while (or has another program on the same core) does not matter.
-    The clock counts CPU time, of several tries the least counts, and less than `NOISE_S` is quick enough."""
+    The clock counts CPU time, of several tries the least counts, and less than `NOISE_S` is quick enough.
+    Where people wait, long inputs are a fourth as long."""
+    if size >= 1000 and not THOROUGH:
+        size //= 4
     small, large = work(size), work(8 * size)
     least = [math.inf, math.inf]
     for _ in range(6):

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import CORPUS, article
+from conftest import article, run_kb
 
 from kb import KnowledgeBase
 from kb.index.names import issues_of, projects_of
 
 
 def _offered(*words: str, shell: str = "bash", **environment: str) -> list[str]:
-    ran = subprocess.run(
-        [sys.executable, "-m", "kb"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={
-            **os.environ,
-            "_KB_COMPLETE": f"{shell}_complete",
-            "COMP_WORDS": " ".join(["kb", *words]),
-            "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
-            **environment,
-        },
-        check=False,
-    )
+    asked = {
+        "_KB_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": " ".join(["kb", *words]),
+        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
+    }
+    ran = run_kb(stdin=None, **asked, **environment)
     assert ran.stderr == ""
     return [line.removeprefix("plain,") for line in ran.stdout.splitlines() if line]
 
@@ -68,10 +60,10 @@ def test_the_options_that_stand_before_count(index: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "manifest", "records", "kb.toml"])
-def test_nothing_is_offered_and_nothing_said_when_something_is_wrong(damage: str, tmp_path: Path) -> None:
+def test_nothing_is_offered_and_nothing_said_when_something_is_wrong(damage: str, tmp_path: Path, index: Path) -> None:
     folder = tmp_path / "index"
     if damage != "missing":
-        KnowledgeBase.build(CORPUS, folder)
+        shutil.copytree(index, folder)
         damaged = {"manifest": folder / "manifest.json", "records": next(folder.glob("records-*"))}
         if damage == "kb.toml":
             (tmp_path / "config" / "kb-issues").mkdir(parents=True)

@@ -7,6 +7,7 @@ import math
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -630,7 +631,10 @@ def test_questions_made_from_the_base(index: Path) -> None:
     assert found["line"].as_dict(1.0)["known_right"] == 0.0
 
 
-def test_kb_eval_without_a_file(index: Path) -> None:
+def test_kb_eval_without_a_file(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    shutil.copytree(CORPUS / "en", tmp_path / "few" / "en", ignore=lambda _, names: sorted(names)[10:])
+    KnowledgeBase.build(tmp_path / "few", index)
     ran = CliRunner().invoke(cli, ["eval", "--index", str(index), "--json"])
     assert ran.exit_code == 0
     form = json.loads(ran.output)

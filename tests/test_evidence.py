@@ -160,7 +160,9 @@ class Naive:
         }
 
 
-@pytest.mark.parametrize("question", QUESTIONS[:: 1 if THOROUGH else 3], ids=lambda text: ascii(text)[:30])
+@pytest.mark.parametrize(
+    "question", [QUESTIONS[0], QUESTIONS[3]] if not THOROUGH else QUESTIONS, ids=lambda text: ascii(text)[:30]
+)
 def test_evidence_is_a_naive_loop(question: str, base: KnowledgeBase) -> None:
     result = base.search(question, 100)
     naive = Naive(base, result, open_encoder())

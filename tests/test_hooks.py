@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from conftest import NOISE_S, Write, article, cpu_seconds
+from conftest import NOISE_S, THOROUGH, Write, article, cpu_seconds
 
 import kb
 from kb.brief import known_issue
@@ -892,6 +892,7 @@ def test_asked_for_by_the_ini_file(tmp_path: Path, index: Path) -> None:
     assert _pytest(tmp_path, index).stdout.count(SHOWN) == 4
 
 
+@pytest.mark.skipif(not THOROUGH, reason="starts three pytests; KB_TEST_THOROUGH=1 runs it, as CI does")
 def test_with_workers(tmp_path: Path, index: Path) -> None:
     pytest.importorskip("xdist", reason='needs pytest-xdist: pip install -e ".[dev]"')
     ended = _pytest(tmp_path, index, "--kb", "-n", "2", plugins="xdist.plugin")

@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
+from conftest import run_kb
 
 import kb
 from kb import KnowledgeBase
@@ -208,12 +209,9 @@ def test_hooks_go_by_the_reader(index: Path, monkeypatch: pytest.MonkeyPatch) ->
     ids=lambda value: "-".join(value)[:40],
 )
 def test_errors_in_chinese(arguments: list[str], said: list[str], index: Path) -> None:
-    environment = {**os.environ, "KB_LANG": "zh", "KB_INDEX": str(index), "PYTHONPATH": str(PACKAGE.parent)}
-    ended = subprocess.run(
-        [sys.executable, "-m", "kb", *arguments], capture_output=True, env=environment, timeout=60, check=False
-    )
+    told = run_kb(*arguments, KB_LANG="zh", KB_INDEX=str(index)).stderr
     for words in said:
-        assert words in ended.stderr.decode("utf-8")
+        assert words in told
 
 
 def test_help_has_a_chinese_line_for_every_command(run: Callable[..., Result]) -> None:

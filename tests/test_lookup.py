@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import FakeEncoder, Write, article
+from conftest import FakeEncoder, Write, article, run_kb
 
 from kb import KnowledgeBase
 from kb.errors import QueryError
@@ -66,18 +66,16 @@ def test_a_project_in_any_letter_case(project: str, base: KnowledgeBase) -> None
 
 
 def test_show_at_the_command_line(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from test_meant import kb_
-
     monkeypatch.setenv("KB_INDEX", str(index))
-    several = kb_("show", "pytorch")
-    one = kb_("show", "fsdp", "save")
+    several = run_kb("show", "pytorch")
+    one = run_kb("show", "fsdp", "save")
     assert one.returncode == 0
     assert "fsdp-save-checkpoint-oom#1" in one.stdout
-    assert kb_("show", "--json", "fsdp", "save").returncode == 0
+    assert run_kb("show", "--json", "fsdp", "save").returncode == 0
     assert several.returncode == 1
     assert len(several.stdout.splitlines()) > 3
     assert all("pytorch" in line for line in several.stdout.splitlines())
-    assert kb_("show", "--json", "pytorch").stdout == ""
-    typo = kb_("show", "fdsp")
+    assert run_kb("show", "--json", "pytorch").stdout == ""
+    typo = run_kb("show", "fdsp")
     assert typo.returncode == 66
     assert "did you mean fsdp?" in typo.stderr

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import run_kb
 
 from kb.cli import cli
 from kb.cli.meant import is_question, near_commands
@@ -16,22 +16,6 @@ from kb.cli.meant import is_question, near_commands
 COMMANDS = cli.list_commands(None)  # type: ignore[arg-type]
 POP = "IndexError: pop from an empty deque"
 DEQUE = "ms-swift-ovis2-grpo#2"
-
-
-def kb_(*arguments: str, stdin: bytes | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`stdin`: what a pipe brings; None for the null device, as a job of cron has it."""
-    fed = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin.decode()}
-    ran = subprocess.run(
-        [sys.executable, "-m", "kb", *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=60,
-        check=False,
-        **fed,  # type: ignore[call-overload]
-    )
-    assert "Traceback" not in ran.stderr
-    return ran
 
 
 @pytest.fixture
@@ -87,7 +71,7 @@ def test_a_file_with_a_name_like_a_command_is_a_question(tmp_path: Path, monkeyp
 
 
 def test_a_mistyped_command_runs_nothing_and_is_told_what_it_may_have_been() -> None:
-    ran = kb_("serach", "it's", stdin=POP.encode())
+    ran = run_kb("serach", "it's", stdin=POP.encode())
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "did you mean `kb search`?" in ran.stderr
     assert """kb search serach 'it'"'"'s'""" in ran.stderr
@@ -100,7 +84,7 @@ def test_a_mistyped_command_runs_nothing_and_is_told_what_it_may_have_been() -> 
     ids=["behind", "before", "words"],
 )
 def test_a_question_without_a_command_takes_the_options_of_search(arguments: list[str]) -> None:
-    ran = kb_(*arguments)
+    ran = run_kb(*arguments, stdin=None)
     assert ran.returncode == 0
     assert f'"{DEQUE}"' in ran.stdout
     assert ran.stderr == ""
@@ -108,14 +92,14 @@ def test_a_question_without_a_command_takes_the_options_of_search(arguments: lis
 
 @pytest.mark.usefixtures("asked")
 def test_a_pipe_alone_is_searched_and_nothing_at_all_is_help() -> None:
-    piped = kb_(stdin=POP.encode())
+    piped = run_kb(stdin=POP.encode())
     assert piped.returncode == 0
     assert DEQUE in piped.stdout
-    assert DEQUE in kb_("--json", stdin=POP.encode()).stdout
-    alone = kb_()
+    assert DEQUE in run_kb("--json", stdin=POP.encode()).stdout
+    alone = run_kb(stdin=None)
     assert alone.returncode == 2
     assert "Usage: kb" in alone.stderr
-    assert kb_("--nonsense", POP).returncode == 2
+    assert run_kb("--nonsense", POP, stdin=None).returncode == 2
 
 
 @pytest.mark.usefixtures("asked")
@@ -124,7 +108,7 @@ def test_a_pipe_alone_is_searched_and_nothing_at_all_is_help() -> None:
 def test_the_name_of_a_file_means_what_stands_in_it(name: str, command: list[str]) -> None:
     log = f"step 1\nstep 2\nTraceback (most recent call last):\n{POP}\n".encode()
     Path(name).write_bytes(gzip.compress(log) if name.endswith(".gz") else log)
-    ran = kb_(*command, name)
+    ran = run_kb(*command, name, stdin=None)
     assert ran.returncode == 0
     assert DEQUE in ran.stdout
     assert ran.stderr.startswith(f"kb: reading the log {name}")
@@ -138,12 +122,12 @@ def test_the_name_of_a_file_means_what_stands_in_it(name: str, command: list[str
 def test_of_a_damaged_log_the_rest_is_read_and_a_missing_one_is_named() -> None:
     noise = b"".join(b"%d\n" % (n * 7919 % 100003) for n in range(100_000))
     Path("cut.gz").write_bytes(gzip.compress(f"{POP}\n".encode() + noise)[:-20_000])
-    ran = kb_("cut.gz")
+    ran = run_kb("cut.gz", stdin=None)
     assert "cannot be read to its end" in ran.stderr
     assert DEQUE in ran.stdout
     Path("none.gz").write_bytes(b"no gzip")
-    assert kb_("none.gz").returncode == 64
-    missing = kb_("trian.log")
+    assert run_kb("none.gz", stdin=None).returncode == 64
+    missing = run_kb("trian.log", stdin=None)
     assert missing.returncode == 1
     assert "there is no file trian.log" in missing.stderr
 

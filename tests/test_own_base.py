@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import CORPUS
+from conftest import CORPUS, one_in
 
 from kb import KnowledgeBase
 from kb.evaluate import Known, Question, evaluate
@@ -78,7 +78,8 @@ def test_a_base_tells_its_own_pages_apart(plain: KnowledgeBase) -> None:
 
 def test_either_version_of_a_page_is_right(plain: KnowledgeBase, doubled: KnowledgeBase) -> None:
     """Of pages kept for two versions one is shown; a question that wants the other one is answered rightly."""
-    asked = [(text, record) for record in plain.records() for kind, text in own_questions(record) if kind != "title"]
+    records = one_in(2, plain.records())
+    asked = [(text, record) for record in records for kind, text in own_questions(record) if kind != "title"]
 
     def figures(base: KnowledgeBase, version: str) -> Known:
         wanted = [f"{record.issue.replace('#', version + '#')}" for _, record in asked]

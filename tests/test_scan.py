@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import THOROUGH, Write, article, check_growth, cpu_seconds
+from conftest import THOROUGH, Write, article, check_growth, cpu_seconds, run_kb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -358,7 +358,8 @@ def _peak(scanner: Scanner, chunks: Iterator[bytes]) -> int:
 def test_memory_is_bounded(scanner: Scanner) -> None:
     one_line = (b"x" * (1 << 20) if i < 30 else f" {DEQUE}".encode() for i in range(31))
     assert _peak(scanner, one_line) < 16 << 20
-    assert _peak(scanner, _long_log(2)) < 16 << 20
+    if THOROUGH:
+        assert _peak(scanner, _long_log(2)) < 16 << 20
     assert _peak(scanner, (f"[rank{i}]: {DEQUE} {i:x}\n".encode() * 3 for i in range(4000))) < 16 << 20
 
 
@@ -410,7 +411,7 @@ def test_a_flood_of_different_lines_costs_little_more_than_a_look_at_each(scanne
     lines = [f"[rank0]: {DEQUE} while reading {name} of the queue" for name in names]
 
     look = min(cpu_seconds(lambda: [is_error_line(line) for line in lines]) for _ in range(5))
-    assert min(cpu_seconds(lambda: scanner.scan([encoded(lines)])) for _ in range(5)) < 8 * look + 0.02
+    assert any(cpu_seconds(lambda: scanner.scan([encoded(lines)])) < 8 * look + 0.02 for _ in range(5))
 
 
 # --- the wording of lines -------------------------------------------------------------------------------------------
@@ -469,9 +470,7 @@ def kb(index: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., subprocess
     monkeypatch.setenv("KB_INDEX", str(index))
 
     def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "kb", "scan", *map(str, arguments)]
-        ended = subprocess.run(command, input=stdin, capture_output=True, timeout=60)
-        return subprocess.CompletedProcess(command, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+        return run_kb("scan", *map(str, arguments), stdin=stdin)
 
     return run
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import running
+from conftest import THOROUGH, running
 
 from kb import KnowledgeBase
 from kb.errors import QueryError
@@ -34,8 +34,14 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("home", [None, "/nonexistent-home", "/dev/null/home", "missing"])
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+HOMES = [None, "/nonexistent-home", "/dev/null/home", "missing"]
+
+
+@pytest.mark.parametrize(
+    ("command", "home"),
+    [(one, home) for i, one in enumerate(COMMANDS) for home in (HOMES if THOROUGH else [HOMES[i % len(HOMES)]])],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else str(one),
+)
 def test_without_a_home_every_command_works_and_nothing_is_written(
     command: list[str], home: str | None, index: Path
 ) -> None:

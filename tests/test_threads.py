@@ -126,7 +126,7 @@ def test_any_thread_is_ranked(body: str, comment: str, closed: bool) -> None:
     assert 0 <= sum(one.chance for one in rank(thread)) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("count", [0, 500])
+@pytest.mark.parametrize("count", [0, 500 if THOROUGH else 150])
 def test_a_long_thread_takes_no_long_time(count: int) -> None:
     """No test of milliseconds: with a quadratic search for what a reply means, 5,000 comments would take minutes."""
     comments = [

@@ -6,19 +6,16 @@ The oracle reads the markdown by itself: fenced blocks with markdown-it, bold te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
 import pytest
-from conftest import SHIPPED
+from conftest import THOROUGH, one_in, shipped_articles
 from markdown_it import MarkdownIt
 
-from kb.articles import read_articles
 from kb.brief import Line, answer_lines, fix_line, headline, of_finding, to_try
 from kb.records import IssueRecord
 from kb.scan import Finding
-from kb.scraped import parse
 from kb.text.steps import steps
 from kb.text.width import rows
 
@@ -30,13 +27,8 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 
 @cache
 def _records() -> tuple[IssueRecord, ...]:
-    return tuple(_read())
-
-
-def _read() -> Iterator[IssueRecord]:
-    for path, data in read_articles(SHIPPED):
-        assert isinstance(data, bytes), data
-        yield from parse(data, path=path).records
+    """By default of each third article."""
+    return tuple(record for article in one_in(3, [*shipped_articles().values()]) for record in article.records)
 
 
 @cache
@@ -62,7 +54,7 @@ def _flat(text: str) -> str:
 
 def test_there_is_something_to_judge() -> None:
     records = _records()
-    assert len(records) > 1000 and {record.lang for record in records} == {"en", "zh"}
+    assert len(records) > (1000 if THOROUGH else 300) and {record.lang for record in records} == {"en", "zh"}
     assert all(to_try(record, 10, 80) for record in records)
 
 
@@ -120,7 +112,7 @@ def test_no_command_is_shown_without_its_warning() -> None:
                 for bold in _BOLD.findall(re.sub(r"```.*?```|`[^`]*`", "", step.text, flags=re.DOTALL)):
                     assert _flat(bold) in said, (record.id, bold)
                     warned += 1
-    assert warned > 50
+    assert warned > (50 if THOROUGH else 15)
 
 
 def test_a_scan_shows_the_first_command() -> None:

@@ -7,14 +7,12 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from conftest import SHIPPED
+from conftest import shipped_articles
 
-from kb.articles.folder import read_articles
 from kb.logs.codes import Codes, codes, contradicts
 from kb.logs.conditions import evaluate
 from kb.logs.quantities import quantities
 from kb.records import IssueRecord
-from kb.scraped import parse
 from kb.text import fences
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -30,9 +28,8 @@ SELDOM = {"exit"}  # codes that an article may show without being known by them
 @pytest.fixture(scope="module")
 def records() -> dict[str, list[IssueRecord]]:
     found: dict[str, list[IssueRecord]] = defaultdict(list)
-    for path, data in read_articles(SHIPPED):
-        assert isinstance(data, bytes)
-        for record in parse(data, path=path).records:
+    for article in shipped_articles().values():
+        for record in article.records:
             found[record.issue].append(record)
     return found
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import THOROUGH
 
 from kb import KnowledgeBase
 from kb.logs.classify import says_failure
@@ -65,7 +66,9 @@ def test_most_error_lines_of_the_base_are_found_in_a_healthy_log(base: Knowledge
                 printed.setdefault(line, set()).add(record.issue)
     around = (CASES / "healthy" / "megatron-pretrain.log").read_text("utf-8").splitlines()
     found = wrong = 0
-    chosen = [line for line in sorted(printed) if zlib.crc32(line.encode()) % 9 == 0]  # a new line moves no other
+    chosen = [
+        line for line in sorted(printed) if zlib.crc32(line.encode()) % (9 if THOROUGH else 27) == 0
+    ]  # a new line moves no other
     for line in chosen:
         report = scanner.scan([encoded([*around[:15], f"[rank3]: {line}", *around[15:]])])
         found += any(finding.issue in printed[line] for finding in report.findings)
