@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kb.index.build import BuildReport, Progress
     from kb.scan import Scanner, ScanReport
 
+_MOST_COMPARED = 20_000  # ids, when somebody asks for one that is not there
+
 __all__ = ["MAX_K", "Catalogue", "KnowledgeBase", "Votes", "catalogue_of", "scan_lines", "with_votes"]
 
 
@@ -41,13 +43,6 @@ class Catalogue:
     """the same by `slug#n` in lower case: the translations of each issue"""
     projects: Sequence[tuple[str, int]]
     """every project with the number of its issues; most first, then by name"""
-
-    def near(self, issue: str, cutoff: float = 0.6) -> list[str]:
-        """Up to three ids that are spelled like `issue`, nearest first; `cutoff` is `difflib`'s ratio, 0 to 1."""
-        from difflib import get_close_matches
-
-        keys = get_close_matches(issue.casefold(), self.issues, n=3, cutoff=cutoff) if len(issue) < 200 else []
-        return [self.issues[key][0].issue for key in keys]
 
 
 class Votes(Protocol):
@@ -205,16 +200,27 @@ class KnowledgeBase:
 
         Raises IndexMissing for an id that is not in the index. Ids are looked up, never used as paths.
         """
-        catalogue = self.catalogue()
-        wanted = issue.strip().casefold()
-        found = list(catalogue.issues.get(wanted, ()))
-        found = found or [r for r in catalogue.records if r.id.casefold() == wanted]
-        found = found or [r for r in catalogue.records if r.issue.casefold().rpartition("#")[0] == wanted]
+        store, wanted = self.searcher.store, issue.strip().casefold()
+        found = next((rows for end in ("/", "", "#") if (rows := store.header.columns.find(wanted, end))), [])
         if not found:
-            near = catalogue.near(wanted, cutoff=0.4)
+            near = self.near(wanted, cutoff=0.4)
             hint = f"did you mean {', '.join(near)}?" if near else "`kb search` finds ids"
             raise IndexMissing(f"there is no issue {issue!r} in this base", hint=hint)
-        return found
+        return store.records(found)
+
+    def issue(self, issue: str) -> list[IssueRecord]:
+        """All translations of `issue` (`slug#n`, in any letter case); empty when the base has no such issue."""
+        store = self.searcher.store
+        return store.records(store.header.columns.find(issue.casefold(), "/"))
+
+    def near(self, issue: str, cutoff: float = 0.6) -> list[str]:
+        """Up to three ids that are spelled like `issue`, nearest first; `cutoff` is `difflib`'s ratio, 0 to 1."""
+        from difflib import get_close_matches
+
+        columns = self.searcher.store.header.columns
+        ids = columns.ids_near(issue.casefold(), _MOST_COMPARED) if len(issue) < 200 else []
+        keys = get_close_matches(issue.casefold(), dict.fromkeys(one.rpartition("/")[0] for one in ids), 3, cutoff)
+        return [self.issue(key)[0].issue for key in keys]
 
     def search(
         self,

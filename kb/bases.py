@@ -186,6 +186,14 @@ class Bases:
             raise next(iter(refused), IndexMissing(f"there is no issue {issue!r} in these bases"))
         return found[0]
 
+    def issue(self, issue: str) -> list[IssueRecord]:
+        """See `KnowledgeBase.issue`: of the first base on this machine that has the issue."""
+        return next((found for base in self.local if (found := base.issue(issue))), [])
+
+    def near(self, issue: str, cutoff: float = 0.6) -> list[str]:
+        """See `KnowledgeBase.near`; of the bases on this machine."""
+        return list(dict.fromkeys(name for base in self.local for name in base.near(issue, cutoff)))[:3]
+
     def records(self) -> list[IssueRecord]:
         """Every issue of the bases on this machine in each of its languages; of an id that two have, the first's."""
         return [*self.catalogue().records]

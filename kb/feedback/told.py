@@ -73,11 +73,11 @@ def _home(base: AnyBase, issue: str) -> tuple[str, str]:
     """The name of the base that has the issue, and the issue as it is written there."""
     wanted = issue.strip().casefold()
     for one in getattr(base, "local", None) or [base]:
-        if found := one.catalogue().issues.get(wanted):
+        if found := one.issue(wanted):
             return one.name, found[0].issue
     for remote in getattr(base, "remote", ()):
         if records := remote.show(wanted):
             return remote.name, records[0].issue
-    near = base.catalogue().near(issue, cutoff=0.4)
+    near = base.near(issue, cutoff=0.4)
     hint = f"did you mean {', '.join(near)}?" if near else "`kb search` finds ids: slug#n"
     raise IndexMissing(f"there is no issue {issue!r} in this base", hint=hint)

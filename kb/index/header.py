@@ -202,14 +202,24 @@ class Columns:
         same = told[(self.issue[told] == self.issue[row]) & (self.lang[told] == LANGS.index(lang))]
         return int(same[0]) if len(same) else row
 
-    def find(self, beginning: str) -> list[int]:
-        """The rows of the records whose ids begin so, in any letter case; ascending."""
-        found = [
-            start + int(part.id_rows[at])
-            for start, part in zip(self.starts.tolist(), self.parts, strict=False)
-            for at in part.ids.beginning_with(beginning.casefold())
-        ]
+    def find(self, name: str, end: str = "") -> list[int]:
+        """The rows of the record with this id in lower case; or of those whose ids go on with `end` after it: "/" for
+        those of an issue, "#" for those of an article. Ascending."""
+        found: list[int] = []
+        for start, part in zip(self.starts.tolist(), self.parts, strict=False):
+            exact = part.ids.find(name)
+            places = part.ids.beginning_with(name + end) if end else [exact] * (exact >= 0)
+            found += [start + int(part.id_rows[at]) for at in places]
         return sorted(row for row in found if self.alive is None or self.alive[row])
+
+    def ids_near(self, name: str, most: int) -> list[str]:
+        """Some `most` ids of records in lower case, those that stand around `name` in the order of letters."""
+        found: list[str] = []
+        for start, part in zip(self.starts.tolist(), self.parts, strict=False):
+            at = part.ids.beginning_with(name).start
+            places = range(max(0, at - most // 2), min(len(part.ids), at + most // 2))
+            found += [part.ids[i] for i in places if self.alive is None or self.alive[start + part.id_rows[i]]]
+        return found
 
 
 def _numbered(columns: Sequence[Array], offsets: Array) -> Array:

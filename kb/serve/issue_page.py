@@ -47,15 +47,14 @@ _WORDS: dict[Lang, dict[str, str]] = {
 def table(base: AnyBase) -> Table:
     async def show(request: Request) -> Response:
         lang, up = reader_language(request), way_up(request)
-        catalogue = base.catalogue()
         issue = f"{request.path_params['slug']}#{request.path_params['number']}"
-        records = catalogue.issues.get(issue.casefold(), ())
+        snapshot, records = base.snapshot, base.issue(issue)
         if not records:
-            near = [_told(catalogue.issues[one.casefold()], lang) for one in catalogue.near(issue)]
+            near = [_told(base.issue(one), lang) for one in base.near(issue)]
             return Response(missing(request, near), 404, NOT_KEPT, media_type="text/html")
         record = _told(records, lang)
         address = f"{origin(request)}{request.url.path}"
-        tag = f"{catalogue.snapshot} {record.id} {address}"
+        tag = f"{snapshot} {record.id} {address}"
         return tagged_response(
             request, tag, lambda: _page(record, up, address, two=len(records) > 1), media_type="text/html"
         )

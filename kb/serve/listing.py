@@ -35,22 +35,22 @@ class _Listing:
 
     async def issue(self, request: Request) -> Response:
         given = params.from_pairs(request.query_params.multi_items(), params.IssueParams)
-        catalogue = self._base.catalogue()
+        snapshot = self._base.snapshot
         issue = f"{request.path_params['slug']}#{request.path_params['number']}"
-        records = [r for r in catalogue.issues.get(issue.casefold(), ()) if given.only in (None, r.lang)]
+        records = [r for r in self._base.issue(issue) if given.only in (None, r.lang)]
         records = [r for r in records if r.lang == given.lang] or records
         if not records:
-            near = catalogue.near(issue)
+            near = self._base.near(issue)
             raise Refusal(404, "there is no such issue in this base", f"near it: {', '.join(near)}" if near else None)
 
         def answer() -> bytes:
             translations = [
                 {**r.as_dict(), **({"tree": nodes.tree(r), "cure": cure(r)} if given.render else {})} for r in records
             ]
-            told = {"issue": records[0].issue, "snapshot": catalogue.snapshot, "translations": translations}
+            told = {"issue": records[0].issue, "snapshot": snapshot, "translations": translations}
             return dumped(told)
 
-        return tagged_response(request, catalogue.snapshot, answer)
+        return tagged_response(request, snapshot, answer)
 
     async def issues(self, request: Request) -> Response:
         given = params.from_pairs(request.query_params.multi_items(), params.ListParams)
