@@ -34,7 +34,8 @@ from kb.index.passages import View
 from kb.index.pieces import Piece, joined
 from kb.index.postings import Postings, PostingsBuilder
 from kb.index.profile import Profile, unpack
-from kb.index.store import Store, Views, rank
+from kb.index.rank import rank
+from kb.index.store import Store, Views
 from kb.index.writer import SegmentWriter
 from kb.records import Branch, IssueRecord, Lang, Ranking, Source
 from kb.search.searcher import Searcher

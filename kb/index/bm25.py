@@ -8,25 +8,16 @@ A test holds scores equal to bm25s' `method="lucene"`.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 
 from kb.arrays import Array
 
-__all__ = ["K1", "B", "idf", "saturation"]
+__all__ = ["K1", "B", "idf"]
 
 K1 = 1.5
 B = 0.75
-
-Numbers = TypeVar("Numbers", float, Array)
 
 
 def idf(df: Array, size: int) -> Array:
     """The first factor, of terms that stand in `df` of `size` records."""
     return np.log1p((size - df + 0.5) / (df + 0.5))
-
-
-def saturation(tf: Numbers, length: Numbers, mean: float) -> Numbers:
-    """The second factor, in [0, 1): of a term that stands `tf` times in a record of `length` terms."""
-    return tf / (tf + K1 * (1 - B + B * length / mean))

@@ -20,9 +20,10 @@ from kb.index.header import Columns, Fact, Filter, Header, Vocabulary
 from kb.index.mapped import arrays
 from kb.index.parts import Parts
 from kb.index.profile import Profile, unpack
+from kb.index.rank import rank
 from kb.index.segment import Segment
 from kb.index.snapshot import Entry
-from kb.index.store import Views, rank
+from kb.index.store import Views
 from kb.records import IssueRecord, Ranking
 
 __all__ = ["FaissStore", "files_of", "named"]
@@ -89,9 +90,9 @@ class FaissStore:
         columns = Columns(
             [segment.rows for segment in self.segments], dead.get("rows", none[:, 0]), same.get("rows", none)
         )
-        vocabulary = Vocabulary([segment.postings for segment in self.segments])
+        vocabulary = Vocabulary([segment.lexicon for segment in self.segments])
         self.header = Header(manifest, identity, columns, vocabulary)
-        lengths = [segment.postings.total for segment in self.segments]
+        lengths = [segment.lexicon.postings.total for segment in self.segments]
         self._mean = sum(lengths) / columns.size if sum(lengths) else 1.0
         self._check(manifest)
 
@@ -124,8 +125,7 @@ class FaissStore:
 
         def best(number: int, segment: Segment, allowed: Array | None) -> Ranking:
             here = [(fact.numbers[number], weight) for fact, weight in asked if fact.numbers[number] >= 0]
-            rows, scores = segment.postings.best(here, self._mean, k, allowed)
-            return rank(scores, k, rows)
+            return segment.lexicon.postings.best(here, self._mean, k, allowed)
 
         return self._best(k, within, best)
 
@@ -183,7 +183,7 @@ class FaissStore:
             if len(here):
                 numbered = [(fact.numbers[number], weight) for fact, weight in asked]
                 own = np.asarray(rows)[here] - int(self.header.columns.starts[number])
-                found[here] = segment.postings.weights(numbered, self._mean, own)
+                found[here] = segment.lexicon.postings.weights(numbered, self._mean, own)
         return found
 
     def profiles(self, rows: Sequence[int]) -> list[Profile]:

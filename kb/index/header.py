@@ -14,16 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kb.arrays import Array
+from kb.index.lexicon import Lexicon
 from kb.index.terms import Terms
 from kb.records import Lang
 from kb.text import Segmenter, clean, term_weights, tokenise
 
-__all__ = ["LANGS", "Columns", "Fact", "Filter", "Header", "Lexicon", "Rows", "Vocabulary"]
+__all__ = ["LANGS", "Columns", "Fact", "Filter", "Header", "Rows", "Vocabulary"]
 
 LANGS: tuple[Lang, ...] = ("en", "zh")
 """a language's position here is its number in `Rows.lang`"""
@@ -61,9 +62,9 @@ class Rows:
         """(n,) int32: position in `LANGS`"""
         self.about: Array = arrays["about"]
         """(pairs, 2) int32, ordered: row, and the number of a project or tag of its record among `subjects`"""
-        self.subjects: Terms = Terms.of(arrays, "subjects")
+        self.subjects: Terms = Terms.among(arrays, "subjects")
         """projects and tags in lower case, sorted"""
-        self.ids: Terms = Terms.of(arrays, "ids")
+        self.ids: Terms = Terms.among(arrays, "ids")
         """of every record in lower case, sorted"""
         self.id_rows: Array = arrays["id_rows"]
         """(n,) int32: the row of each"""
@@ -230,19 +231,6 @@ def _numbered(columns: Sequence[Array], offsets: Array) -> Array:
     return np.concatenate([np.zeros(0, np.int32), *blocks]).astype(np.int32)
 
 
-class Lexicon(Protocol):
-    """The terms of one segment, and what is known of each (`kb.index.postings`)."""
-
-    @property
-    def terms(self) -> Sequence[str]: ...
-    @property
-    def surprisal(self) -> Array: ...
-    @property
-    def log_p(self) -> Array: ...
-    def find(self, term: str) -> int: ...
-    def df(self, number: int) -> int: ...
-
-
 class Fact(NamedTuple):
     """What is known of a term."""
 
@@ -266,21 +254,20 @@ class Vocabulary:
         memo = self._facts
         if len(memo) > _MOST_KEPT:
             memo.clear()
-        found: list[Fact] = []
-        for term in terms:
-            fact = memo.get(term)
-            if fact is None:
-                fact = self._fact(term)
-                if len(term) <= _LONGEST_KEPT:
-                    memo[term] = fact
-            found.append(fact)
-        return found
+        new = [term for term in dict.fromkeys(terms) if term not in memo]
+        told = dict(zip(new, self._looked_up(new), strict=True)) if new else {}
+        memo.update((term, fact) for term, fact in told.items() if len(term) <= _LONGEST_KEPT)
+        return [told[term] if term in told else memo[term] for term in terms]
 
-    def _fact(self, term: str) -> Fact:
-        numbers = tuple(part.find(term) for part in self._parts)
-        there = [(part, number) for part, number in zip(self._parts, numbers, strict=True) if number >= 0]
-        surprisal = float(there[0][0].surprisal[there[0][1]]) if there else 0.0
-        return Fact(numbers, sum(part.df(number) for part, number in there), surprisal)
+    def _looked_up(self, terms: Sequence[str]) -> list[Fact]:
+        numbers = [part.terms.numbers(terms) for part in self._parts]
+        df, surprisal = np.zeros(len(terms), np.int64), np.zeros(len(terms), np.float32)
+        for part, found in zip(self._parts, numbers, strict=True):
+            df += part.postings.df(found)
+            there = np.flatnonzero(found >= 0)
+            surprisal[there] = part.surprisal[found[there]]
+        of_each = zip(*(found.tolist() for found in numbers), strict=True)
+        return [Fact(*one) for one in zip(of_each, df.tolist(), surprisal.tolist(), strict=True)]
 
     @cached_property
     def _segmenter(self) -> Segmenter:

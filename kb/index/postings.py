@@ -1,70 +1,74 @@
-"""Which records of a segment hold a term, and how much that counts: BM25 over an inverted index on the disk.
+"""The postings of a segment: which records a term stands in, and how often.
 
-How rare a term is and how long records are on average is known only of the whole base, which may have several segments.
-So a segment keeps what does not depend on that: in which records each term stands, how often, and how long each record
-is. `kb.index.bm25` has the formula. What a term can add at most is bounded by its highest count and its shortest record
-for one occurrence, whatever the mean length is; so common terms are evaluated only for the records that rare ones have
-named (MaxScore: Turtle and Flood, "Query Evaluation: Strategies and Optimizations", 1995).
+A segment is a set of files that never changes; an index has several. How many records have a term, and how long they
+are on average, is known only of all segments together: what is kept here does not depend on it, and BM25 (`bm25`) is
+computed when a question is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 import numpy as np
 
 from kb.arrays import Array
-from kb.index.bm25 import saturation
-from kb.index.terms import Terms, pack
+from kb.index.bm25 import K1, B
+from kb.index.maxscore import Race, ranges
+from kb.records import Ranking
 
-if TYPE_CHECKING:
-    from kb.index.chunk import Chunk
+__all__ = ["Postings", "blocks"]
 
-__all__ = ["Postings", "PostingsBuilder"]
-
-_CHEAP = 4096  # postings: so many are added up sooner than it is found out whether they can be left out
-_ROUNDING = 1.0001  # of a bound: sums of float32
+_BLOCK = 1 << 21  # postings that are worked on at once
+_SHORT = 1 << 11  # a list that is read whole in the time of looking something up in it
 
 
+@dataclass(eq=False, repr=False)
 class Postings:
-    """Term i stands in the records `rows[starts[i]:starts[i + 1]]`, ascending. All arrays may be mapped from a file."""
+    """An inverted index: term i stands in records `rows[starts[i]:starts[i + 1]]`.
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        """As `PostingsBuilder.finish` made them. Raises KeyError or ValueError when they do not fit together."""
-        self.terms: Terms = Terms.of(arrays, "terms")
-        self.surprisal: Array = arrays["surprisal"]
-        """(terms,) float32: -ln p in technical text"""
-        self.log_p: Array = arrays["log_p"]
-        """(terms,) float32: log probability of a Chinese word, by which questions are segmented; 0 for other terms"""
-        self.lengths: Array = arrays["lengths"]
-        """(records,) int32: how many terms each has, with repetitions"""
-        self._starts, self._rows, self._counts = arrays["starts"], arrays["rows"], arrays["counts"]
-        self._most, self._least = arrays["most"], arrays["least"]
-        n, p = len(self.terms), len(self._rows)
-        dtypes = [(one.dtype.str, one.ndim) for one in (self._starts, self._rows, self._counts, self.lengths)]
-        if not (
-            dtypes == [("<i8", 1), ("<i4", 1), ("<u2", 1), ("<i4", 1)]
-            and len(self._starts) == n + 1
-            and len(self.surprisal) == len(self.log_p) == len(self._most) == len(self._least) == n
-            and len(self._counts) == p == self._starts[-1]
-            and self._starts[0] == 0
+    All arrays may be mapped files. Wrong contents give wrong answers or a ValueError or IndexError, and nothing worse.
+    """
+
+    starts: Array
+    """(terms + 1,) int64"""
+    rows: Array
+    """(postings,) int32, ascending within a term"""
+    counts: Array
+    """(postings,) uint16: how often the term occurs in the record; 65535 and more are one"""
+    lengths: Array
+    """(records,) int32: how many terms each record has, repeated ones too"""
+    most: Array
+    """(terms,) uint16: the highest count of each term"""
+    least: Array
+    """(terms,) float32: the lowest length / count of each term, or a little less"""
+    _kept_norms: tuple[float, Array] = field(default=(0.0, np.zeros(0)), init=False)
+    columns: dict[int, Array] = field(default_factory=dict, init=False)
+    """of some very common terms: (records,) counts, which take less room than their postings"""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError when the arrays do not belong together; looks at no more than two numbers."""
+        arrays = self.starts, self.rows, self.counts, self.lengths, self.most, self.least
+        kinds = np.int64, np.int32, np.uint16, np.int32, np.uint16, np.float32
+        if (
+            any(array.ndim != 1 or array.dtype != kind for array, kind in zip(arrays, kinds, strict=True))
+            or not len(self.starts) - 1 == len(self.most) == len(self.least)
+            or len(self.rows) != len(self.counts)
+            or (self.starts[0], self.starts[-1]) != (0, len(self.rows))
         ):
-            raise ValueError("the arrays of the postings do not fit together")
+            raise ValueError("the arrays of the postings do not belong together")
 
-    def is_sound(self) -> bool:
-        """Looks at every number."""
-        n = self.size
-        return bool(
-            (np.diff(self._starts) >= 0).all()
-            and (not len(self._rows) or 0 <= self._rows.min() <= self._rows.max() < n)
-            and np.isfinite(self.surprisal).all()
-            and np.isfinite(self.log_p).all()
-            and np.isfinite(self._least).all()
-            and (self._counts > 0).all()
-        )
+    @classmethod
+    def among(cls, arrays: Mapping[str, Array]) -> Postings:
+        """Those that `arrays` has put there. Raises KeyError or ValueError."""
+        return cls(**{one.name: arrays[one.name] for one in fields(cls) if one.init})
 
-    @property
+    def arrays(self) -> dict[str, Array]:
+        """What goes into a file, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+
+    @cached_property
     def total(self) -> int:
         """How many terms all records have together."""
         return int(self.lengths.sum(dtype=np.int64))
@@ -74,134 +78,130 @@ class Postings:
         """How many records there are."""
         return len(self.lengths)
 
-    def find(self, term: str) -> int:
-        """The term's number, or -1."""
-        return self.terms.find(term)
-
-    def df(self, number: int) -> int:
-        """In how many records the term stands."""
-        return int(self._starts[number + 1] - self._starts[number])
+    def df(self, numbers: Array) -> Array:
+        """(len(numbers),) int64: in how many records each term stands; 0 for the term -1."""
+        first, last = self.spans(numbers)
+        return last - first
 
     def best(
-        self, asked: Sequence[tuple[int, float]], mean: float, k: int, allowed: Array | None = None
-    ) -> tuple[Array, Array]:
-        """The rows of at least the k records of the highest BM25 sum, and the sums; exactly as if every record were
-        looked at. `asked`: number and idf of each term; `mean` length of a record; `allowed`: (records,) bool."""
-        terms = sorted(((idf * self._bound(n, mean), n, idf) for n, idf in asked), key=lambda one: (-one[0], one[1]))
-        bounds = np.cumsum([bound for bound, _, _ in reversed(terms)])[::-1]
-        left = np.cumsum([self.df(n) for _, n, _ in reversed(terms)])[::-1]
-        scores = np.zeros(self.size, np.float32)
-        for i, (_, number, idf) in enumerate(terms):
-            if i and left[i] > _CHEAP:
-                rows = np.flatnonzero(scores if allowed is None else (scores > 0) & allowed)
-                least = _kth(scores[rows], k)
-                if bounds[i] * _ROUNDING < least:
-                    rows = rows[scores[rows] + bounds[i] * _ROUNDING >= least]
-                    found = scores[rows]
-                    for weights in self.weights([(n, idf) for _, n, idf in terms[i:]], mean, rows).T:
-                        found += weights
-                    return rows, found
-            there, weights = self._list(number, idf, mean)
-            scores[there] += weights  # rows within a term are distinct
-        rows = np.flatnonzero(scores if allowed is None else (scores > 0) & allowed)
-        return rows, scores[rows]
+        self,
+        terms: Sequence[tuple[int, float]],
+        mean_length: float,
+        k: int,
+        allowed: Array | None = None,
+        floor: float = 0.0,
+    ) -> Ranking:
+        """The k records with the highest BM25 sum, exactly as if all were computed; records with no term are left out.
 
-    def weights(self, asked: Sequence[tuple[int, float]], mean: float, rows: Array) -> Array:
-        """(len(rows), len(asked)) float32: the BM25 weight of each term in each of a few rows; 0 where it does not
-        stand."""
-        column = np.arange(len(rows))
-        places: list[Array] = []
-        cells: list[Array] = []
-        for i, (number, _) in enumerate(asked):
-            if number >= 0:
-                first, last = int(self._starts[number]), int(self._starts[number + 1])
-                there = self._rows[first:last]
-                at = there.searchsorted(rows)
-                at[at == last - first] = 0  # behind the last one: compared with another, and found to be none
-                found = column[there[at] == rows]
-                places.append(first + at[found])
-                cells.append(found * len(asked) + i)
-        weights = np.zeros((len(rows), len(asked)), np.float32)
-        if places:
-            place, cell = np.concatenate(places), np.concatenate(cells)
-            idfs = np.array([idf for _, idf in asked])[cell % len(asked)]
-            lengths = self.lengths[rows[cell // len(asked)]]
-            weights.ravel()[cell] = _weights(self._counts[place], lengths, idfs, mean)
-        return weights
+        `terms`: the number of each, and its idf times how often it is asked for; -1 is no term. `allowed`: (records,)
+        bool. Records below `floor` may be left out: it is the k-th best of the segments that were asked before.
+        A score depends on the record and the question only, not on the segment: sums are float64, in descending order
+        of the terms' weights, and rounded to float32 at the end.
+        """
+        race = Race(self, terms, mean_length, allowed)
+        return race.run(k, floor) if k > 0 else Ranking((), ())
+
+    def weights(self, terms: Sequence[tuple[int, float]], mean_length: float, rows: Array) -> Array:
+        """(len(rows), len(terms)) float32: the BM25 weight of each term (as in `best`) in each of a few different rows;
+        0
+        where it does not stand."""
+        numbers = np.fromiter((number for number, _ in terms), np.int64, len(terms))
+        first, last = self.spans(numbers)
+        order = np.argsort(rows, kind="stable")  # not np.unique, which imports numpy.ma: 8 ms of a start
+        wanted = np.asarray(rows)[order].astype(np.int32)  # as `self.rows` is: else numpy copies that
+        saturated = np.zeros((len(wanted), len(terms)))
+        sizes = last - first
+        short = np.flatnonzero(sizes <= _SHORT)
+        is_wanted = np.zeros(self.size, bool)
+        is_wanted[wanted] = True
+        for some in np.array_split(short, 1 + int(sizes[short].sum()) // _BLOCK):
+            at = ranges(first[some], sizes[some])
+            hits = np.flatnonzero(is_wanted[self.rows[at]])
+            columns = np.repeat(some, sizes[some])[hits]
+            there, counts = self.rows[at[hits]], self.counts[at[hits]]
+            saturated[np.searchsorted(wanted, there), columns] = self.saturation(there, counts, mean_length)
+        for column in np.flatnonzero(sizes > _SHORT).tolist():
+            here, counts = self.look_up(int(numbers[column]), int(first[column]), int(last[column]), wanted)
+            saturated[here, column] = self.saturation(wanted[here], counts, mean_length)
+        found = np.empty(saturated.shape, np.float32)
+        found[order] = saturated * np.fromiter((weight for _, weight in terms), np.float64, len(terms))
+        return found
 
     def by_record(self) -> tuple[Array, Array, Array]:
         """The other way round, which a later build starts from: (records + 1,) int64 where each record begins; then,
-        record by record, the numbers of its terms (ascending) and their counts."""
-        order = np.argsort(self._rows, kind="stable")
-        numbers = np.repeat(np.arange(len(self.terms), dtype=np.int32), np.diff(self._starts))[order]
+        record by record, the numbers of its terms (ascending) and their counts. Raises ValueError when a term stands in
+        a record that is not there."""
+        for _ in self.parts():
+            pass
+        order = np.argsort(self.rows, kind="stable")
+        numbers = np.repeat(np.arange(len(self.most), dtype=np.int32), np.diff(self.starts))[order]
         starts = np.zeros(self.size + 1, np.int64)
-        np.cumsum(np.bincount(self._rows, minlength=self.size), out=starts[1:])
-        return starts, numbers, self._counts[order]
+        np.cumsum(np.bincount(self.rows, minlength=self.size), out=starts[1:])
+        return starts, numbers, self.counts[order]
 
-    def _bound(self, number: int, mean: float) -> float:
-        """What the term part of the formula is at most."""
-        most = float(self._most[number])
-        return float(saturation(most, float(self._least[number]) * most, mean))
+    def parts(self) -> Iterator[tuple[int, int, slice]]:
+        """All postings, some at a time: first and last term (exclusive), and where their postings are. Raises
+        ValueError when one is of no record."""
+        for first, last in blocks(self.starts):
+            span = slice(self.starts[first], self.starts[last])
+            rows, bounds = self.rows[span], self.starts[first : last + 1]
+            if rows.min(initial=0) < 0 or rows.max(initial=-1) >= self.size or (np.diff(bounds) < 0).any():
+                raise ValueError("a term stands in a record that is not there")
+            yield first, last, span
 
-    def _list(self, number: int, idf: float, mean: float) -> tuple[Array, Array]:
-        span = slice(self._starts[number], self._starts[number + 1])
-        rows = self._rows[span]
-        return rows, _weights(self._counts[span], self.lengths[rows], idf, mean)
+    def spans(self, numbers: Array) -> tuple[Array, Array]:
+        """Where the postings of each term begin and end; both 0 for the term -1. Raises ValueError when that is outside
+        the postings, or their rows outside the records."""
+        is_term = numbers >= 0
+        first, last = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
+        first[is_term], last[is_term] = self.starts[numbers[is_term]], self.starts[numbers[is_term] + 1]
+        if ((first < 0) | (last < first) | (last > len(self.rows))).any():
+            raise ValueError("a term has postings outside the file")
+        some = last > first
+        if (self.rows[first[some]] < 0).any() or (self.rows[last[some] - 1] >= self.size).any():
+            raise ValueError("a term stands in a record that is not there")
+        return first, last
+
+    def saturation(self, rows: Array, counts: Array, mean_length: float) -> Array:
+        """float64: tf / (tf + k1 * (1 - b + b * length / mean)) of postings. `rows`: int64."""
+        below = self._norms(mean_length).take(rows)
+        below += counts
+        np.divide(counts, below, out=below)
+        return below
+
+    def _norms(self, mean_length: float) -> Array:
+        """(records,) float64: k1 * (1 - b + b * length / mean). The last is kept: a base has one mean."""
+        mean, norms = self._kept_norms
+        if mean != mean_length:
+            norms = np.maximum(self.lengths, 0) * (K1 * B / mean_length) + K1 * (1 - B)
+            self._kept_norms = mean_length, norms
+        return norms
+
+    def look_up(self, number: int, first: int, last: int, rows: Array) -> tuple[Array, Array]:
+        """Which of `rows` (ascending, int32) have this term, as positions in `rows`, and how often each has it. The
+        term's postings are [first, last)."""
+        column = self.columns.get(number)
+        if column is not None:
+            counts = column.take(rows)
+            here = np.flatnonzero(counts)
+            return here, counts[here]
+        there = self.rows[first:last]
+        at = np.searchsorted(there, rows)
+        at[at == len(there)] = 0
+        here = np.flatnonzero(there[at] == rows)
+        return here, self.counts[first:last][at[here]]
+
+    def keep_column(self, number: int, first: int, last: int) -> None:
+        """Of a very common term how often it stands in each record, so that it is looked up in one step."""
+        column = np.zeros(self.size, np.min_scalar_type(int(self.most[number])))
+        column[self.rows[first:last]] = self.counts[first:last]
+        self.columns[number] = column
 
 
-def _weights(counts: Array, lengths: Array, idf: float | Array, mean: float) -> Array:
-    return (idf * saturation(counts.astype(np.float32), lengths, mean)).astype(np.float32)
-
-
-def _kth(scores: Array, k: int) -> float:
-    """The k-th best; below all where there are fewer."""
-    return float(np.partition(scores, len(scores) - k)[len(scores) - k]) if 0 < k <= len(scores) else -np.inf
-
-
-class PostingsBuilder:
-    """Takes the terms of records a chunk at a time. A pair of a record and a term takes 6 bytes until the end."""
-
-    def __init__(self) -> None:
-        self._number: dict[str, int] = {}
-        self._facts: list[tuple[Array, Array]] = []  # surprisal and log_p of the terms, as they came
-        self._bags: list[tuple[Array, Array, Array]] = []
-
-    def add(self, chunk: Chunk) -> None:
-        known = len(self._number)
-        numbers = [self._number.setdefault(term, len(self._number)) for term in chunk.terms]
-        places = np.array(numbers, np.int32)
-        if (new := np.flatnonzero(places >= known)).size:
-            self._facts.append((chunk.surprisal[new], chunk.log_p[new]))
-        self._bags.append((chunk.bag_counts, places[chunk.bag_terms], chunk.counts))
-
-    def finish(self, size: int) -> dict[str, Array]:
-        """The arrays of `Postings` for `size` records."""
-        terms = sorted(self._number)
-        order = np.fromiter((self._number[term] for term in terms), np.int64, len(terms))
-        place = np.empty(len(terms), np.int32)
-        place[order] = np.arange(len(terms), dtype=np.int32)
-        bags = [*self._bags, (np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint16))]
-        sizes, numbers, counts = (np.concatenate(column) for column in zip(*bags, strict=True))
-        self._bags = []
-        rows = np.repeat(np.arange(size, dtype=np.int32), sizes)
-        numbers = place[numbers]
-        lengths = np.bincount(rows, weights=counts, minlength=size).astype(np.int32)
-        by_term = np.argsort(numbers, kind="stable")
-        starts = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum(np.bincount(numbers, minlength=len(terms)), out=starts[1:])
-        rows, counts = rows[by_term], counts[by_term]
-        first = starts[:-1]
-        shortest = lengths[rows].astype(np.float32) / counts
-        facts = [*self._facts, (np.zeros(0, np.float32), np.zeros(0, np.float32))]
-        surprisal, log_p = (np.concatenate(column)[order] for column in zip(*facts, strict=True))
-        return {
-            **pack("terms", terms),
-            "surprisal": surprisal.astype(np.float32),
-            "log_p": log_p.astype(np.float32),
-            "starts": starts,
-            "rows": rows,
-            "counts": counts,
-            "most": np.maximum.reduceat(counts, first) if len(terms) else counts,
-            "least": np.minimum.reduceat(shortest, first) if len(terms) else shortest,
-            "lengths": lengths,
-        }
+def blocks(starts: Array) -> Iterator[tuple[int, int]]:
+    """Ranges of terms with some `_BLOCK` postings each."""
+    first = 0
+    while first < len(starts) - 1:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + _BLOCK, side="right")) - 1)
+        yield first, last
+        first = last

@@ -17,10 +17,10 @@ from kb.arrays import Array
 from kb.errors import IndexCorrupt
 from kb.index import snapshot
 from kb.index.header import Rows
+from kb.index.lexicon import Lexicon
 from kb.index.mapped import MAPPED_FROM, arrays, content
 from kb.index.parts import Parts
 from kb.index.passages import View
-from kb.index.postings import Postings
 from kb.index.snapshot import Entry
 from kb.index.vectors import Vectors
 
@@ -40,7 +40,7 @@ class Segment:
         rows = arrays(folder, files["rows"])
         dense = arrays(folder, files["dense"])
         self.rows: Rows = Rows(rows)
-        self.postings: Postings = Postings(arrays(folder, files["lexical"]))
+        self.lexicon: Lexicon = Lexicon(arrays(folder, files["lexical"]))
         near = np.frombuffer(content(folder, files["near"]), np.uint8) if "near" in files else None
         self._views, self._kinds, self._view_starts = dense["views"], dense["kinds"], dense["starts"]
         self.vectors: Vectors = Vectors(self._views, self._view_starts, self._kinds, near)
@@ -51,7 +51,7 @@ class Segment:
     def _check(self) -> None:
         """Files may each be whole and still not belong together (mem0 #7117: ids off by n, answers confident)."""
         n = self.size
-        agree = self.records.size == self.profiles.size == self.postings.size == self.vectors.size == n and (
+        agree = self.records.size == self.profiles.size == self.lexicon.postings.size == self.vectors.size == n and (
             self._files["dense"]["bytes"] >= MAPPED_FROM or self._is_sound()
         )
         if not agree:
@@ -65,7 +65,7 @@ class Segment:
             (not len(kinds) or 0 <= kinds.min() <= kinds.max() < len(View))
             # All are finite: in the place of np.isfinite, which takes six times as long for half floats.
             and bool(((self._views.view(np.uint16) & 0x7C00) != 0x7C00).all())
-            and self.postings.is_sound()
+            and self.lexicon.is_sound()
         )
 
     def verify(self) -> None:
@@ -96,7 +96,7 @@ class Segment:
         a time, and the span that each chunk is of."""
         articles = self.articles()
         first_rows = np.concatenate([[0], np.cumsum([count for _, _, count in articles])]).tolist()
-        by_record = self.postings.by_record()
+        by_record = self.lexicon.postings.by_record()
         for first, last in spans:
             at = first
             while at < last:
@@ -128,9 +128,9 @@ class Segment:
             views=self._views[views],
             kinds=self._kinds[views],
             view_counts=np.diff(self._view_starts[first : last + 1]),
-            terms=[self.postings.terms[number] for number in terms.tolist()],
-            surprisal=self.postings.surprisal[terms],
-            log_p=self.postings.log_p[terms],
+            terms=[self.lexicon.terms[number] for number in terms.tolist()],
+            surprisal=self.lexicon.surprisal[terms],
+            log_p=self.lexicon.log_p[terms],
             bag_counts=np.diff(starts[first : last + 1]),
             bag_terms=places.astype(np.int32),
             counts=counts[pairs],

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from kb.arrays import Array
 from kb.index.header import Filter, Header
 from kb.index.profile import Profile
 from kb.records import IssueRecord, Ranking
 
-__all__ = ["Store", "Views", "rank"]
+__all__ = ["Store", "Views"]
 
 
 @dataclass(eq=False, repr=False)
@@ -60,17 +58,3 @@ class Store(Protocol):
 
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
         """In the order of `rows`. Raises IndexCorrupt when a record is not what was written."""
-
-
-def rank(scores: Array, k: int, rows: Array | None = None) -> Ranking:
-    """The k best of `scores` above zero: score descending, then row ascending. `rows[i]` is the row of `scores[i]`."""
-    if k <= 0 or scores.size == 0:
-        return Ranking((), ())
-    numbers = np.arange(scores.size) if rows is None else rows
-    if scores.size > 4 * k:
-        floor = np.partition(scores, scores.size - k)[scores.size - k]
-        keep = np.flatnonzero((scores >= floor) & (scores > 0))
-    else:
-        keep = np.flatnonzero(scores > 0)
-    order = keep[np.lexsort((numbers[keep], -scores[keep]))][:k]
-    return Ranking(tuple(numbers[order].tolist()), tuple(scores[order].tolist()))

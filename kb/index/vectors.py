@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from kb.arrays import Array
-from kb.index.store import Views, rank
+from kb.index.rank import rank
+from kb.index.store import Views
 from kb.records import Ranking
 
 __all__ = ["Vectors", "approximate", "recall"]

@@ -22,11 +22,11 @@ from kb.index import snapshot
 from kb.index.chunk import Chunk
 from kb.index.faults import faults
 from kb.index.header import LANGS
+from kb.index.invert import PostingsBuilder
 from kb.index.parts import digests_of
-from kb.index.postings import PostingsBuilder
 from kb.index.profile import said
 from kb.index.snapshot import Entry, Spool
-from kb.index.terms import pack
+from kb.index.terms import Terms
 from kb.index.vectors import approximate
 
 __all__ = ["Made", "SegmentWriter"]
@@ -120,7 +120,7 @@ class SegmentWriter:
         about = [(row, number[name]) for row, found in enumerate(self._subjects) for name in found]
         keys = sorted((one.casefold(), row) for row, one in enumerate(self._ids))
         fault = faults(issue, column["titles"], terms_of)
-        postings = self._postings.finish(n)
+        lexical = self._postings.finish()
         rows = {
             "starts": _starts(self._line_sizes),
             "digests": column["digests"],
@@ -134,8 +134,8 @@ class SegmentWriter:
             "by_title": np.argsort(column["titles"], kind="stable").astype(np.int32),
             "lang": np.array([LANGS.index(one.rpartition("/")[2]) for one in self._ids], np.int32),
             "about": np.array(about, np.int32).reshape(-1, 2),  # row, number of a name among the subjects
-            **pack("subjects", subjects),
-            **pack("ids", [key for key, _ in keys]),
+            **Terms.of(subjects).arrays("subjects"),
+            **Terms.of([key for key, _ in keys]).arrays("ids"),
             "id_rows": np.array([row for _, row in keys], np.int32),
         }
         files = {
@@ -143,7 +143,7 @@ class SegmentWriter:
             "profiles": self._profiles.finish(),
             "articles": snapshot.store(self._folder, "articles.jsonl", b"".join(map(_line, self.articles))),
             "rows": self._streamed("rows", rows),
-            "lexical": self._streamed("lexical", postings),
+            "lexical": self._streamed("lexical", lexical),
             **self._dense(column["kinds"], column["view_counts"]),
         }
         counts = {
@@ -151,7 +151,7 @@ class SegmentWriter:
             "issues": len(ordered),
             "records": n,
             "views": len(column["kinds"]),
-            "terms": len(postings["log_p"]),
+            "terms": len(lexical["log_p"]),
         }
         return Made(files, counts, frozenset(self._projects))
 
