@@ -6,19 +6,20 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from chunks import Bag, lexicon_of
 from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.arrays import Array, dump, open_arrays
-from kb.index import bm25, invert, maxscore
+from kb.index import bm25, maxscore
 from kb.index import postings as made
-from kb.index.bm25 import K1, B, Bag
-from kb.index.invert import PostingsBuilder, merge, postings_of
+from kb.index.bm25 import K1, B
 from kb.index.postings import Postings
 from kb.index.terms import Terms
 from kb.text.tokens import Segmenter
@@ -41,14 +42,17 @@ def idf(df: int, size: int) -> float:
     return math.log(1 + (size - df + 0.5) / (df + 0.5))
 
 
+def postings_of(bags: Sequence[Bag], size: int = 3) -> tuple[Terms, Postings]:
+    lexicon = lexicon_of(bags, size=size)
+    return lexicon.terms, lexicon.postings
+
+
 def mapped(folder: Path, terms: Terms, postings: Postings) -> tuple[Terms, Postings]:
     """The same, from a file."""
-    arrays = []
-    for name, part in (("terms", terms), ("postings", postings)):
-        path = folder / f"{name}.safetensors"
-        path.write_bytes(dump(part.arrays()))
-        arrays.append(open_arrays(path))
-    return Terms(**arrays[0]), Postings(**arrays[1])
+    path = folder / "lexical.safetensors"
+    path.write_bytes(dump({**terms.arrays("terms"), **postings.arrays()}))
+    arrays = open_arrays(path)
+    return Terms.among(arrays, "terms"), Postings.among(arrays)
 
 
 # Terms
@@ -79,7 +83,7 @@ def test_a_segmenter_reads_its_words_from_terms() -> None:
     words = {"内存": -8.0, "不足": -9.0, "内存不足": -7.0}
     names = sorted([*words, "cuda", "zero"])
     log_p = [words.get(name, 0.0) for name in names]
-    one, other = Segmenter.from_vocabulary(Terms.of(names), log_p), Segmenter.from_vocabulary(names, log_p)
+    one, other = (Segmenter.from_vocabulary([(known, log_p)]) for known in (Terms.of(names), names))
     assert (
         one.for_search("显存内存不足") == other.for_search("显存内存不足") == ["显", "存", "内存", "不足", "内存不足"]
     )
@@ -96,11 +100,10 @@ def test_terms_that_do_not_belong_together_are_refused(starts: list[int]) -> Non
 
 @given(st.lists(st.dictionaries(anything, st.integers(1, 9)), max_size=8), st.integers(1, 4))
 def test_bags_are_the_inverse_of_postings(bags: list[Bag], chunk: int) -> None:
-    builder = PostingsBuilder()
-    for at in range(0, len(bags), chunk):
-        builder.add(bags[at : at + chunk])
-    terms, postings = builder.finish()
-    assert postings.bags(terms) == bags
+    terms, postings = postings_of(bags, chunk)
+    starts, numbers, counts = postings.by_record()
+    spans = [range(first, last) for first, last in pairwise(starts.tolist())]
+    assert [{terms[numbers[at]]: int(counts[at]) for at in span} for span in spans] == bags
     assert list(terms) == sorted({term for bag in bags for term in bag})
     assert postings.lengths.tolist() == [sum(bag.values()) for bag in bags]
     assert postings.df(np.arange(-1, len(terms))).tolist() == [0, *(sum(t in bag for bag in bags) for t in terms)]
@@ -112,25 +115,18 @@ def test_bags_are_the_inverse_of_postings(bags: list[Bag], chunk: int) -> None:
 def test_a_build_in_small_steps_gives_the_same_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     bags = made_up(300)
     terms, postings = postings_of(bags)
-    monkeypatch.setattr(invert, "_CHUNK", 7)
     monkeypatch.setattr(made, "_BLOCK", 7)
-    again_terms, again = postings_of(bags)
+    again_terms, again = postings_of(bags, 300)
     assert same(terms, again_terms, postings, again)
 
 
 def same(terms: Terms, other_terms: Terms, postings: Postings, other: Postings) -> bool:
     pairs = zip(
-        [*terms.arrays().values(), *postings.arrays().values()],
-        [*other_terms.arrays().values(), *other.arrays().values()],
+        [*terms.arrays("x").values(), *postings.arrays().values()],
+        [*other_terms.arrays("x").values(), *other.arrays().values()],
         strict=True,
     )
     return all(a.dtype == b.dtype and a.tolist() == b.tolist() for a, b in pairs)
-
-
-def test_more_than_65535_times_is_so_often_but_counts_in_the_length() -> None:
-    _, postings = postings_of([{"a": 70_000, "b": 1}])
-    assert postings.counts.tolist() == [65_535, 1]
-    assert postings.lengths.tolist() == [70_001]
 
 
 @settings(max_examples=examples(100))
@@ -228,7 +224,7 @@ def test_a_common_term_beside_rare_ones_is_looked_up_for_few(monkeypatch: pytest
 @given(bags=some_bags, wanted=st.lists(word | st.just("unseen"), max_size=9, unique=True), data=st.data())
 def test_weights_are_those_of_single_terms(bags: list[Bag], wanted: list[str], data: st.DataObject) -> None:
     terms, postings = postings_of(bags)
-    rows = data.draw(st.lists(st.integers(0, len(bags) - 1), max_size=9)) if bags else []
+    rows = data.draw(st.lists(st.integers(0, len(bags) - 1), max_size=9, unique=True)) if bags else []
     question = [(terms.find(term), 0.5 + i) for i, term in enumerate(wanted)]
     expected = [[naive([bags[row]], {t: 0.5 + i}, 7.0)[0] for i, t in enumerate(wanted)] for row in rows]
     for short in (0, made._SHORT):
@@ -260,18 +256,6 @@ def test_scores_are_those_of_bm25s(bags: list[Bag], wanted: list[str]) -> None:
 # Several segments
 
 
-@settings(max_examples=examples(60))
-@given(st.lists(some_bags, max_size=4), st.data())
-def test_a_merge_is_a_build_of_the_living(parts: list[list[Bag]], data: st.DataObject) -> None:
-    kept = [data.draw(st.lists(st.booleans(), min_size=len(bags), max_size=len(bags))) for bags in parts]
-    found = merge([postings_of(bags) for bags in parts], [np.array(keep, bool) for keep in kept])
-    living = [
-        bag for bags, keep in zip(parts, kept, strict=True) for bag, lives in zip(bags, keep, strict=True) if lives
-    ]
-    expected = postings_of(living)
-    assert same(found[0], expected[0], found[1], expected[1])
-
-
 @settings(max_examples=examples(40))
 @given(some_bags, some_bags, st.dictionaries(word, st.floats(0.01, 8), max_size=9))
 def test_a_score_does_not_depend_on_the_segment(one: list[Bag], other: list[Bag], wanted: dict[str, float]) -> None:
@@ -296,7 +280,7 @@ def test_a_mapped_segment_answers_the_same(tmp_path: Path) -> None:
     assert same(terms, from_file[0], postings, from_file[1])
     question = [(number, 1.0 + number % 7) for number in range(0, len(terms), 5)]
     assert from_file[1].best(question, 50.0, 9) == postings.best(question, 50.0, 9)
-    rows = np.array([3, 199, 3])
+    rows = np.array([3, 199, 5])
     assert (from_file[1].weights(question, 50.0, rows) == postings.weights(question, 50.0, rows)).all()
 
 
@@ -341,8 +325,7 @@ def test_a_strangers_file_reads_nothing_outside(wrong: dict[str, list[int]]) -> 
     for ask in (
         lambda: bad.best(question, 2.0, 1),
         lambda: bad.weights(question, 2.0, np.array([0, 1])),
-        lambda: bad.bags(["a", "b"]),
-        lambda: merge([(Terms.of(["a", "b"]), bad)], [np.ones(2, bool)]),
+        bad.by_record,
     ):
         with pytest.raises((ValueError, IndexError)):
             ask()

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chunks import DIM, Bag, chunk_of, kind_of, lexicon_of, record
 from conftest import EMPTY_RECORD, FakeEncoder, Write, article, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,72 +29,21 @@ from kb.index.bm25 import K1, B, idf
 from kb.index.build import build, publish
 from kb.index.chunk import Chunk
 from kb.index.faiss import FaissStore
-from kb.index.faults import title_key
 from kb.index.header import Filter, Header, Vocabulary
-from kb.index.passages import View
 from kb.index.pieces import Piece, joined
-from kb.index.postings import Postings, PostingsBuilder
 from kb.index.profile import Profile, unpack
 from kb.index.rank import rank
 from kb.index.store import Store, Views
 from kb.index.writer import SegmentWriter
-from kb.records import Branch, IssueRecord, Lang, Ranking, Source
+from kb.records import Branch, IssueRecord, Lang, Ranking
 from kb.search.searcher import Searcher
 from kb.search.terms import TermInformation
-
-DIM = 4
 
 # Multiples of 1/4: sums of their products are exact in float32 in any order, so that ties are ties.
 quarters = st.integers(-4, 4).map(lambda n: n / 4)
 vector = st.lists(quarters, min_size=DIM, max_size=DIM)
 word = st.sampled_from(["cuda", "oom", "nccl", "loss", "nan", "内存", "死锁", "rank", "zero"])
 one_bag = st.lists(word, max_size=12).map(lambda terms: dict(Counter(terms)))
-
-
-def record(n: int, lang: Lang = "en", project: str | None = "Demo", issue: int | None = None) -> IssueRecord:
-    name = f"a#{(n if issue is None else issue) + 1}"
-    title, source = f"title {n} 标题", Source("en/a.md", n + 1, n + 1)
-    texts = {"title": title, "symptom": "s", "cause": "c", "fix": "f", "errors": (f"E{n}",)}
-    return replace(EMPTY_RECORD, id=f"{name}/{lang}", issue=name, lang=lang, project=project, source=source, **texts)
-
-
-def kind_of(n: int) -> int:
-    """What the n-th view of a record is in these tests."""
-    return n % len(View)
-
-
-Bag = dict[str, int]
-"""term -> how often it occurs in one record"""
-
-
-def chunk_of(
-    bags: Sequence[Bag],
-    groups: Sequence[Sequence[Sequence[float]]] = (),
-    records: Sequence[IssueRecord] = (),
-    surprisal: float = 20.0,
-) -> Chunk:
-    """One article with record i, which has the terms `bags[i]` and the vectors `groups[i]`."""
-    groups, records = groups or [[] for _ in bags], records or [record(i) for i in range(len(bags))]
-    flat = [one for group in groups for one in group]
-    terms = list(dict.fromkeys(term for bag in bags for term in bag))
-    return Chunk(
-        articles=[(f"en/{records[0].id.replace('/', '-')}.md" if records else "en/none.md", "0" * 64, len(records))],
-        ids=[one.id for one in records],
-        lines=[json.dumps(one.as_dict()).encode() + b"\n" for one in records],
-        profiles=[b"profile %d" % i for i in range(len(records))],
-        titles=np.array([title_key(one) + i for i, one in enumerate(records)], np.uint64),
-        subjects=[sorted({n.casefold() for n in (r.project, *r.tags) if n}) for r in records],
-        projects=[one.project or "" for one in records],
-        views=np.array(flat, np.float16).reshape(len(flat), DIM),
-        kinds=np.array([kind_of(n) for group in groups for n in range(len(group))], np.int32),
-        view_counts=np.array([len(group) for group in groups], np.int64),
-        terms=terms,
-        surprisal=np.full(len(terms), surprisal, np.float32),
-        log_p=np.zeros(len(terms), np.float32),
-        bag_counts=np.array([len(bag) for bag in bags], np.int64),
-        bag_terms=np.array([terms.index(term) for bag in bags for term in bag], np.int32),
-        counts=np.array([count for bag in bags for count in bag.values()], np.uint16),
-    )
 
 
 def store_of(
@@ -116,13 +66,6 @@ def store_of(
             pieces.append(Piece.of(folder, writer.finish()))
         publish(folder, pieces, {"encoder": {"name": "fake", "dim": DIM, "probe": []}})
     return FaissStore(folder)
-
-
-def postings_of(bags: Sequence[Bag], surprisal: float = 20.0) -> Postings:
-    builder = PostingsBuilder()
-    for bag in bags:  # a chunk for each: terms come again
-        builder.add(chunk_of([bag], surprisal=surprisal))
-    return Postings(builder.finish(len(bags)))
 
 
 def some_of(data: st.DataObject, size: int) -> tuple[list[int], list[IssueRecord], Filter | None, list[int]]:
@@ -249,15 +192,14 @@ def naive_bm25(bags: Sequence[Bag], terms: Sequence[str]) -> list[float]:
 
 def scores_of(bags: Sequence[Bag], terms: Sequence[str]) -> Array:
     """(bags,): the sum of the weights of `terms`, by the postings."""
-    postings = postings_of(bags)
-    df = np.array([postings.df(n) if (n := postings.find(term)) >= 0 else 0 for term in terms], np.int64)
-    asked = [(postings.find(term), weight) for term, weight in zip(terms, idf(df, len(bags)).tolist(), strict=True)]
-    mean = sum(map(sum, (bag.values() for bag in bags))) / len(bags) or 1.0
+    lexicon = lexicon_of(bags)
+    numbers, postings = lexicon.terms.numbers(terms), lexicon.postings
+    asked = list(zip(numbers.tolist(), idf(postings.df(numbers), len(bags)).tolist(), strict=True))
+    mean = postings.total / len(bags) or 1.0
     weights = postings.weights(asked, mean, np.arange(len(bags)))
-    there = [(number, weight) for number, weight in asked if number >= 0]
-    rows, sums = postings.best(there, mean, len(bags))
+    found = postings.best(asked, mean, len(bags))
     total: Array = np.zeros(len(bags), np.float32)
-    total[rows] = sums
+    total[list(found.rows)] = found.scores
     np.testing.assert_allclose(total, weights.sum(axis=1), rtol=1e-5)
     return total
 
@@ -294,7 +236,7 @@ def test_lexical_ranking_is_a_naive_loop(
 
 
 def information_of(bags: Sequence[Bag], surprisal: float = 20.0) -> tuple[TermInformation, Vocabulary]:
-    vocabulary = Vocabulary([postings_of(bags, surprisal)])
+    vocabulary = Vocabulary([lexicon_of(bags, surprisal)])
     return TermInformation(vocabulary, len(bags)), vocabulary
 
 
@@ -337,14 +279,6 @@ def test_lexical_scores_are_those_of_bm25s(bags: list[Bag], terms: list[str]) ->
     oracle = bm25s.BM25(method="lucene", k1=K1, b=B)
     oracle.index(texts, show_progress=False)
     np.testing.assert_allclose(scores_of(bags, terms), oracle.get_scores(terms), rtol=1e-4, atol=1e-6)
-
-
-@given(st.lists(st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=1), st.integers(1, 9)), max_size=8))
-def test_bags_are_the_inverse_of_postings(bags: list[Bag]) -> None:
-    postings = postings_of(bags)
-    starts, numbers, counts = postings.by_record()
-    found = [{postings.terms[numbers[at]]: int(counts[at]) for at in range(a, b)} for a, b in pairwise(starts.tolist())]
-    assert found == bags
 
 
 # filters, translations, records

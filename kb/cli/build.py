@@ -55,12 +55,24 @@ _MOST_NAMED = 30
     help="What to do about articles that cannot be read. Default: build the others and exit with 65. --keep-going: the "
     "same, and exit with 0. --no-keep-going: build nothing.",
 )
+@click.option(
+    "--compact",
+    is_flag=True,
+    help="Join what earlier builds of a large base left in pieces; it does so by itself, too.",
+)
 @click.option("--drafts", is_flag=True, help="Include articles whose front matter says `status: draft`.")
 @json_option
 def build(
-    articles: Path | None, index: Path | None, encoder: str | None, keep_going: bool | None, drafts: bool, as_json: bool
+    articles: Path | None,
+    index: Path | None,
+    encoder: str | None,
+    keep_going: bool | None,
+    compact: bool,
+    drafts: bool,
+    as_json: bool,
 ) -> None:
-    """Make or renew the index of a folder of articles. Unchanged articles are not parsed or encoded again.
+    """Make or renew the index of a folder of articles. Unchanged articles are not parsed or encoded again, nor are
+    those that an interrupted build had finished.
 
     \b
       kb build                                    articles/ here or above, into index/ beside it
@@ -93,6 +105,7 @@ def build(
                 encoder=encoder,
                 keep_going=keep_going is not False,
                 drafts=drafts,
+                compact=compact,
                 projects=known.projects if known else None,
                 lang=known.lang if known else None,
                 progress=progress,
@@ -114,6 +127,7 @@ def build(
                 "articles": report.articles,
                 "issues": report.issues,
                 "records": report.records,
+                "segments": report.segments,
                 "parsed": report.parsed,
                 "removed": report.removed,
                 "bad": [str(error) for error in report.bad],

@@ -326,13 +326,23 @@ class Progress:
             return
         if self._bar is None:
             from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
 
-            self._bar = Bar(console=Console(stderr=True), transient=True, redirect_stdout=False)
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+            )
+            self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
             self._bar.start()
         if stage not in self._task:
-            self._task[stage] = self._bar.add_task(stage, total=total)
-        self._bar.update(self._task[stage], completed=done)
+            self._task[stage] = self._bar.add_task(stage, total=total, rate="")
+        task = self._task[stage]
+        speed = self._bar.tasks[task].speed
+        self._bar.update(task, completed=done, rate=f"{speed:.0f}/s" if speed else "")
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:

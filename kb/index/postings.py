@@ -103,8 +103,7 @@ class Postings:
 
     def weights(self, terms: Sequence[tuple[int, float]], mean_length: float, rows: Array) -> Array:
         """(len(rows), len(terms)) float32: the BM25 weight of each term (as in `best`) in each of a few different rows;
-        0
-        where it does not stand."""
+        0 where it does not stand."""
         numbers = np.fromiter((number for number, _ in terms), np.int64, len(terms))
         first, last = self.spans(numbers)
         order = np.argsort(rows, kind="stable")  # not np.unique, which imports numpy.ma: 8 ms of a start
