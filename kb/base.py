@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from kb.encoders import Encoder, open_encoder, refuse_folder
-from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMissing
+from kb.errors import EncoderUnavailable, IndexCorrupt, IndexMissing, QueryError
 from kb.index.faiss import FaissStore
 from kb.index.follow import Follower, seen
 from kb.index.locate import Location, in_cache, is_fresh, locate
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 _MOST_COMPARED = 20_000  # ids, when somebody asks for one that is not there
 
-__all__ = ["MAX_K", "Catalogue", "KnowledgeBase", "Votes", "catalogue_of", "scan_lines", "with_votes"]
+MOST_SCANNED = 100_000
+"""records of a base whose error lines are looked for in logs: a millisecond each, and some kilobytes of memory"""
+
+__all__ = ["MAX_K", "MOST_SCANNED", "Catalogue", "KnowledgeBase", "Votes", "catalogue_of", "scan_lines", "with_votes"]
 
 
 @dataclass(eq=False, repr=False)
@@ -249,7 +252,8 @@ class KnowledgeBase:
 
         def search(k: int) -> SearchResult:
             result = ask(text, k)
-            if not (result.query.is_log and result.query.text.count("\n") + 1 >= SCANNED_FROM):
+            is_long = result.query.is_log and result.query.text.count("\n") + 1 >= SCANNED_FROM
+            if not is_long or self._is_too_large_to_scan:
                 return result
             from kb.scan.whole import as_scanned
 
@@ -257,10 +261,21 @@ class KnowledgeBase:
 
         return with_votes(self.votes, search, k, min_confidence)
 
+    @property
+    def _is_too_large_to_scan(self) -> bool:
+        return self.searcher.store.header.columns.size > MOST_SCANNED
+
     def scanner(self, project: str | None = None) -> Scanner:
-        """What finds the issues of the newest snapshot in logs; `project`: only those of this project or tag."""
+        """What finds the issues of the newest snapshot in logs; `project`: only those of this project or tag. Raises
+        QueryError for a base of more than `MOST_SCANNED` records."""
         from kb.scan import Scanner
 
+        if self._is_too_large_to_scan:
+            raise QueryError(
+                f"a scan knows the error lines of every issue, and this base has more than {MOST_SCANNED:,} records",
+                path=self.where,
+                hint="kb search takes the lines of the failure",
+            )
         searcher, project = self.searcher, project and project.casefold()
         kept = self._scanners.get(project)
         if kept is None or kept.searcher is not searcher:

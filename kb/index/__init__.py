@@ -4,15 +4,21 @@ In: a folder of articles. Out: an opened store (`store.Store`), which names cand
 term weights; what they are worth is decided in `kb.search`.
 
     build      articles -> a published index; takes over what did not change
+    intake     articles -> chunks of what an index keeps of them; processes: in several of them
+    chunk      what some articles contribute
     passages   which texts of a record are encoded and indexed
+    profile    what a record says, field by field
     twins      which issues of an English and a Chinese article are the same
-    faults     which issues tell the same fault
-    bm25       term weights
+    faults     which issues tell the same fault; same: across segments
+    writer     chunks -> a segment; invert: their terms -> postings
+    pieces     the segments that a build has in hand: which are joined, what an interrupted build left
+    hashes     which articles changed, without reading them
     snapshot   commits files to a folder in one step; lock, manifest, checksums
     store      the seam: what a store must do
-    batch      what a build hands to a store
-    header     what of an index is read at once: rows, terms
-    faiss      the store in a folder: vectors searched by FAISS, terms by postings
+    faiss      the store in a folder; segment: one set of its files; mapped, parts: how they are read
+    header     what each row is, and what is known of a term
+    vectors    the nearest by vector, exactly or by a FAISS index that proposes
+    lexicon    terms, postings and what they weigh (bm25, maxscore, rank)
     encoded    which encoder made an index, and is it this one?
     locate     which base is meant here; trust: may it answer?
     user       the user's cache and settings folders

@@ -35,7 +35,7 @@ from kb.index.faiss import named
 from kb.index.hashes import Hashes
 from kb.index.intake import Intake, Taken, groups_of
 from kb.index.locate import READS_ARTICLES
-from kb.index.pieces import SEGMENT, Piece
+from kb.index.pieces import Piece
 from kb.index.same import same_faults
 from kb.index.snapshot import Entry
 from kb.index.twins import Unlike
@@ -157,7 +157,7 @@ def build(
                 writer.add(one.chunk)
                 if progress:
                     progress("read", found.read, sum(map(len, changed)))
-                if writer.size >= SEGMENT:
+                if writer.size >= pieces.SEGMENT:
                     new.append(Piece.of(index, writer.finish()))
                     pieces.remember(index, made_by, [*begun, *new])
                     writer = SegmentWriter(index, engine.dim)

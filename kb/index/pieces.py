@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -28,6 +29,7 @@ from kb.index.snapshot import Entry
 from kb.index.writer import Made, SegmentWriter
 
 __all__ = [
+    "MOST_OF_A_TIER",
     "ONE_UP_TO",
     "SEGMENT",
     "Piece",
@@ -47,7 +49,10 @@ bytes, whatever was edited on the way"""
 SEGMENT = 250_000
 """records from which on a segment is closed: a build then needs some 2 GB"""
 
-_TIER, _MOST_OF_A_TIER = 10, 8  # segments of one order of magnitude are joined when there are so many (as Lucene does)
+MOST_OF_A_TIER = 8
+"""segments of one order of magnitude: when there are so many they are joined, as Lucene does"""
+
+_SMALLEST = 1000  # records; all smaller segments are of one tier
 _MOSTLY_DEAD = 0.5
 _UNFINISHED = ".unfinished"
 _MAX_BYTES = 1 << 20
@@ -165,9 +170,9 @@ def to_join(pieces: Sequence[Piece], *, compact: bool) -> list[Piece]:
     tiers: dict[int, list[int]] = {}
     for n, size in enumerate(live):
         if size < SEGMENT:
-            tiers.setdefault(int(np.log10(max(size, ONE_UP_TO) / ONE_UP_TO) * np.log(10) / np.log(_TIER)), []).append(n)
+            tiers.setdefault(int(math.log10(max(size, _SMALLEST))), []).append(n)
     for numbers in tiers.values():
-        if len(numbers) >= _MOST_OF_A_TIER:
+        if len(numbers) >= MOST_OF_A_TIER:
             chosen.update(numbers)
     return [pieces[n] for n in sorted(chosen)]
 

@@ -148,7 +148,7 @@ _NAMES = ("shard", "frob", "lane", "mux", "tile", "gate", "spool", "weave", "cra
 def write(folder: Path, records: int, seed: int = 7) -> Iterator[tuple[str, str, str, str]]:
     """Writes the articles; gives each issue's name, language, error line and description."""
     writer = Writer(seed, records)
-    for number in range(0, -(-records // ISSUES)):
+    for number in range(-(-records // ISSUES)):
         lang = "zh" if number % 2 else "en"
         text, issues = writer.article(number, lang, min(ISSUES, records - number * ISSUES))
         path = folder / "articles" / lang / f"{number // 1000:04d}" / f"made-up-{number:07d}.md"
