@@ -19,6 +19,7 @@ bench:           ## the figures in the README
 
 crash:           ## kill, fill up and break a real build at every step (needs strace)
 	python scripts/crash.py
+	python scripts/crash.py --segments
 
 mutate:          ## do the tests notice wrong code? 40 random changes, about ten minutes
 	python scripts/mutate.py

@@ -7,6 +7,7 @@ others; a later build joins small segments into larger ones (`kb.index.build`).
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from kb.errors import IndexCorrupt
 from kb.index import snapshot
 from kb.index.header import Rows
 from kb.index.lexicon import Lexicon
-from kb.index.mapped import MAPPED_FROM, arrays, content
+from kb.index.mapped import MAPPED_FROM, arrays, content, was_made_here
 from kb.index.parts import Parts
 from kb.index.passages import View
 from kb.index.snapshot import Entry
@@ -41,12 +42,24 @@ class Segment:
         dense = arrays(folder, files["dense"])
         self.rows: Rows = Rows(rows)
         self.lexicon: Lexicon = Lexicon(arrays(folder, files["lexical"]))
-        near = np.frombuffer(content(folder, files["near"]), np.uint8) if "near" in files else None
+        near = self._near(files["near"]) if "near" in files else None
         self._views, self._kinds, self._view_starts = dense["views"], dense["kinds"], dense["starts"]
         self.vectors: Vectors = Vectors(self._views, self._view_starts, self._kinds, near)
         self.records: Parts = Parts(folder, files["records"], rows["starts"], rows["digests"])
         self.profiles: Parts = Parts(folder, files["profiles"], rows["profile_starts"], rows["profile_digests"])
         self._check()
+
+    def _near(self, entry: Entry) -> Array | None:
+        """The file that FAISS parses. It does not defend itself against a malicious one, and whoever wrote the index
+        wrote its sha256 as well: that of a stranger is not used, and all vectors are compared."""
+        if was_made_here(self._folder, entry["sha256"]):
+            return np.frombuffer(content(self._folder, entry), np.uint8)
+        logging.getLogger("kb").warning(
+            "%s was built by somebody else: it is searched without its FAISS file, which takes longer; "
+            "`kb build` or `kb trust` changes that",
+            self._folder,
+        )
+        return None
 
     def _check(self) -> None:
         """Files may each be whole and still not belong together (mem0 #7117: ids off by n, answers confident)."""

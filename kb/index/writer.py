@@ -23,6 +23,7 @@ from kb.index.chunk import Chunk
 from kb.index.faults import faults
 from kb.index.header import LANGS
 from kb.index.invert import PostingsBuilder
+from kb.index.mapped import note_made
 from kb.index.parts import digests_of
 from kb.index.profile import said
 from kb.index.snapshot import Entry, Spool
@@ -159,10 +160,11 @@ class SegmentWriter:
         n = len(kinds)
         shape = n, self._dim
         views = np.memmap(self._views.opened(), np.float16, "r", shape=shape) if n else np.zeros(shape, np.float16)
-        files = {}
+        files: dict[str, Entry] = {}
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         if (near := approximate(views, starts)) is not None:
             files["near"] = snapshot.store(self._folder, "near.faiss", near.tobytes())
+            note_made(files["near"]["sha256"])
         blocks: Iterator[Array] = (views[at : at + _BLOCK] for at in range(0, n, _BLOCK))
         arrays: dict[str, Array | Shape] = {
             "views": Shape("<f2", (n, self._dim), blocks),

@@ -38,7 +38,7 @@ class FrontTerms:
                 new_starts = np.cumsum([0, *map(len, new)]) // tokens.itemsize
                 vectors, norms = term_table().vectors(np.frombuffer(b"".join(new), tokens.dtype), new_starts)
                 if size + len(new) > len(self.vectors):  # readers go on with the arrays that they have
-                    more = size + 2 * len(new)
+                    more = max(size + 2 * len(new), size + size // 2)  # else each new issue would copy all
                     self.vectors, self.norms = _longer(self.vectors, more), _longer(self.norms, more)
                 self.vectors[size : size + len(new)] = vectors
                 self.norms[size : size + len(new)] = norms
