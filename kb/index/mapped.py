@@ -24,8 +24,8 @@ from kb.index.user import cache_folder
 
 __all__ = ["MAPPED_FROM", "arrays", "content", "note_made", "stamp", "verified", "was_made_here"]
 
-MAPPED_FROM = 1 << 25
-"""bytes; smaller files are read and verified at every opening: 32 MB take 20 ms"""
+MAPPED_FROM = 1 << 24
+"""bytes; smaller files are read and verified at every opening: 16 MB take 10 to 20 ms"""
 
 _BLOCK = 1 << 24
 
