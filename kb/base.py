@@ -25,6 +25,7 @@ from kb.search.verdict import KNOWN_AT, MOST_LIKELY, SCANNED_FROM
 
 if TYPE_CHECKING:
     from kb.index.build import BuildReport, Progress
+    from kb.index.milvus.store import MilvusStore
     from kb.scan import Scanner, ScanReport
 
 _MOST_COMPARED = 20_000  # ids, when somebody asks for one that is not there
@@ -76,11 +77,12 @@ class KnowledgeBase:
         """`place`: where the index was found. Raises IndexMismatch when `encoder` is not the one that made it."""
         self.bundled: bool = place is not None and place.bundled
         """is it the base that travels with kb?"""
-        self.where: str = "" if place is None else str(place.articles or place.index)
-        """the folder of its articles, or of its index; empty for a base that was not opened from a folder"""
-        called = "bundled" if self.bundled else place.name if place else ""
+        self.where: str = "" if place is None else place.where
+        """the folder of its articles or its index, or its address; empty for a base that was made from a store"""
+        called = "bundled" if self.bundled else (place.name or place.store) if place else ""
         self.name: str = called or (str(Path(self.where).absolute()) if self.where else "")
-        """how answers name this base: "bundled", its name in kb.toml, or the absolute path of its articles or index"""
+        """how answers name this base: "bundled", its name in kb.toml, its address, or the absolute path of its
+        articles or index"""
         self.votes: Votes | None = None
         """what people said of the answers; they count as soon as this is set"""
         self._opened = Searcher(store, encoder, base=self.name)
@@ -90,11 +92,11 @@ class KnowledgeBase:
 
     @classmethod
     def open(cls, index: str | Path | None = None, *, encoder: Encoder | str | None = None) -> KnowledgeBase:
-        """The base in the folder `index`; without one, `KB_INDEX`, the base of the current folder, or the one that
-        travels inside the package; where its index does not travel with it, in a source checkout, that is made in the
-        user's cache at first use.
+        """The base in the folder or at the address `index`; without one, `KB_STORE`, `KB_INDEX`, the base of the
+        current folder, or the one that travels inside the package; where its index does not travel with it, in a
+        source checkout, that is made in the user's cache at first use.
 
-        Raises IndexMissing, IndexCorrupt, IndexMismatch, EncoderUnavailable.
+        Raises IndexMissing, IndexCorrupt, IndexMismatch, EncoderUnavailable, and BaseUnreachable for an address.
         """
         return cls.at(locate(index), encoder=encoder)
 
@@ -112,10 +114,18 @@ class KnowledgeBase:
             engine = open_encoder(encoder or made_by, offline=True) if isinstance(encoder, str | None) else encoder
         except EncoderUnavailable as error:
             raise EncoderUnavailable(
-                f"this index was made with the encoder {made_by!r}: {error.message}", path=place.index, hint=error.hint
+                f"this index was made with the encoder {made_by!r}: {error.message}",
+                path=place.store or place.index,
+                hint=error.hint,
             ) from None
         base = cls(store, engine, place=place)
-        if store.folder == place.index:  # not one that lies in a temporary folder and is gone already
+        if not isinstance(store, FaissStore):
+
+            def published() -> Searcher:
+                return Searcher(store.again(), engine, base=base.name)
+
+            base._follower = Follower(base._opened, place.store, store.collection, published, look=store.named_now)
+        elif store.folder == place.index:  # not one that lies in a temporary folder and is gone already
 
             def renewed() -> Searcher:
                 return Searcher(FaissStore(place.index), engine, base=base.name)
@@ -326,8 +336,14 @@ def _bytes_of(line: str | bytes) -> bytes:
     return line.encode("utf-8", "replace") + (b"" if line.endswith("\n") else b"\n")
 
 
-def _opened(place: Location, progress: Progress | None) -> FaissStore:
+def _opened(place: Location, progress: Progress | None) -> FaissStore | MilvusStore:
     """The index of a place; one in the cache that is missing, stale or damaged is made first, with a line on stderr."""
+    if place.store:
+        from kb.index.milvus.address import token_for
+        from kb.index.milvus.store import MilvusStore
+
+        # The token of the environment is for the address that was given with it, and not for those of kb.toml.
+        return MilvusStore(place.store, token_for(place.token_file) if place.token_file or not place.name else "")
     if place.bundled and not place.kept_fresh:
         with suppress(IndexMissing, IndexCorrupt):
             return FaissStore(place.index)

@@ -140,13 +140,14 @@ class Bases:
     ) -> SearchResult:
         wanted = {"k": k, "lang": lang, "only": only, "project": project, "min_confidence": min_confidence}
         asking = self._ask_remote(text, wanted)
+        silent = list(self.silent)
         results, refused = _each(
             self.local,
             lambda base: base.search(
                 text, k, lang=lang, only=only, project=project, min_confidence=min_confidence, printed=printed
             ),
+            silent,
         )
-        silent = list(self.silent)
         for one in asking:
             answer, silence = one.answer()
             results += [answer] if answer else []
@@ -216,8 +217,11 @@ class Bases:
         return list(self.catalogue().projects)
 
 
-def _each(bases: Iterable[KnowledgeBase], ask: Callable[[KnowledgeBase], _T]) -> tuple[list[_T], list[KbError]]:
-    """What each base answers; and why some do not: they have no such project, or no such issue."""
+def _each(
+    bases: Iterable[KnowledgeBase], ask: Callable[[KnowledgeBase], _T], silent: list[Silence] | None = None
+) -> tuple[list[_T], list[KbError]]:
+    """What each base answers; and why some do not: they have no such project, or no such issue, or are in a store that
+    is away, of which `silent` is told."""
     answers: list[_T] = []
     refused: list[KbError] = []
     for base in bases:
@@ -225,6 +229,10 @@ def _each(bases: Iterable[KnowledgeBase], ask: Callable[[KnowledgeBase], _T]) ->
             answers.append(ask(base))
         except (QueryError, IndexMissing) as error:
             refused.append(error)
+        except BaseUnreachable as error:
+            refused.append(error)
+            if silent is not None:
+                silent.append(Silence(base.name, error.message))
     return answers, refused
 
 
@@ -265,7 +273,7 @@ def _name_of(place: Place) -> str:
     if place.name:
         return place.name
     assert isinstance(place, Location)
-    return "bundled" if place.bundled else str(place.articles or place.index)
+    return "bundled" if place.bundled else place.where
 
 
 def _opened(place: Place, progress: Progress | None) -> KnowledgeBase | RemoteBase:

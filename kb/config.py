@@ -5,6 +5,7 @@
     [bases]
     runbooks = "articles"                        # a folder; relative to this file
     team = "http://kb.intern:8000"               # another kb, over HTTP
+    company = "milvus://milvus.intern:19530/kb"  # a store (docs/store.md)
 
     [bases.storage]                              # the same with more to say
     folder = "../storage-docs"
@@ -41,7 +42,7 @@ from pathlib import Path
 from typing import Any
 
 from kb.errors import SettingsError
-from kb.index.locate import SETTINGS
+from kb.index.locate import SETTINGS, is_address
 from kb.index.user import config_folder, is_own
 from kb.records import Lang
 
@@ -64,19 +65,21 @@ def wrong_address(url: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class BaseSettings:
-    """One base that a file names: a folder or an address."""
+    """One base that a file names: a folder, an address, or a store."""
 
     name: str
     folder: Path | None = None
-    """absolute; None for a base over HTTP"""
+    """absolute; None for a base that is elsewhere"""
     url: str | None = None
-    """without a slash at its end; None for a folder"""
+    """of a kb serve, without a slash at its end; None for any other base"""
+    store: str | None = None
+    """the address of a base in Milvus; None for any other base"""
     lang: Lang | None = None
     """of articles that do not say it themselves"""
     projects: Mapping[str, str] = field(default_factory=dict)
     """folder below `folder` -> the project of its articles that name none"""
     token_file: Path | None = None
-    """holds the token for `url`"""
+    """holds the token for `url` or `store`"""
     seconds: float = 1.0
     """how long an answer over HTTP is waited for"""
 
@@ -225,17 +228,20 @@ class _Reader:
         if name in ("bundled", "here") or not name or "/" in name:
             raise self._error(f"{place}: a base cannot have this name", "bundled and here are kb's own")
         if isinstance(value, str):
-            value = {"url" if value.startswith(("http://", "https://")) else "folder": value}
+            kind = "store" if is_address(value) else "url" if value.startswith(("http://", "https://")) else "folder"
+            value = {kind: value}
         if not isinstance(value, dict):
             raise self._error(f"{place} is no folder, address or table")
         prefix = place + "."
-        self._only(value, prefix, ("folder", "url", "lang", "projects", "token-file", "seconds"))
-        folder, url = self._text(value, prefix, "folder"), self._text(value, prefix, "url")
-        if (folder is None) == (url is None):
-            raise self._error(f"{place} needs a folder or a url, and not both")
+        self._only(value, prefix, ("folder", "url", "store", "lang", "projects", "token-file", "seconds"))
+        folder, url, store = (self._text(value, prefix, key) for key in ("folder", "url", "store"))
+        if [folder, url, store].count(None) != 2:
+            raise self._error(f"{place} needs a folder, a url or a store, and one of them only")
         if url is not None and (wrong := wrong_address(url)):
             raise self._error(f"{prefix}url {wrong}", ADDRESS_HINT)
-        if self.foreign and url is not None:
+        if store is not None:
+            self._require_address(store, prefix)
+        if self.foreign and folder is None:
             own = config_folder() / SETTINGS
             _warn(f"{self.path}: {place} is an address and is not asked; your own {own} may name it")
             return None
@@ -248,11 +254,18 @@ class _Reader:
             name=name,
             folder=self._folder(folder, place) if folder is not None else None,
             url=url.rstrip("/") if url is not None else None,
+            store=store,
             lang=self._lang(value, prefix),
             projects=dict(projects),
             token_file=self._path(token) if token is not None else None,
             seconds=self._number(value, prefix, "seconds", 0.05, _MAX_SECONDS) or 1.0,
         )
+
+    def _require_address(self, store: str, prefix: str) -> None:
+        from kb.index.milvus import address
+
+        if wrong := address.wrong_address(store):
+            raise self._error(f"{prefix}store {wrong}", address.ADDRESS_HINT)
 
     def _folder(self, text: str, place: str) -> Path:
         folder = self._path(text)

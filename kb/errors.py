@@ -9,7 +9,7 @@
     ├─ IndexMissing            66   there is no index (or no such issue) here
     ├─ EncoderUnavailable      69   a model or its extra is not installed
     ├─ ExtraMissing            69   another extra is not installed
-    ├─ BaseUnreachable         69   a base over HTTP does not answer, or not as kb does
+    ├─ BaseUnreachable         69   a base over HTTP or in a store does not answer, or not as kb does
     ├─ IndexWriteFailed        74   disk full, no permission, I/O error
     ├─ IndexBusy               75   another build holds the lock
     └─ SettingsError           78   kb.toml cannot be read

@@ -1,8 +1,8 @@
 """Which bases are asked, and where they are.
 
-Those that the caller names, else `KB_INDEX` alone, else `KB_BASES`, else those of kb.toml in its order. Without any of
-these, and without an order: the base at or above the current folder, those of kb.toml, and the one that is part of kb.
-A folder of articles never replaces that one in silence.
+Those that the caller names, else `KB_STORE` or `KB_INDEX` alone, else `KB_BASES`, else those of kb.toml in its order.
+Without any of these, and without an order: the base at or above the current folder, those of kb.toml, and the one that
+is part of kb. A folder of articles never replaces that one in silence.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def places(names: Sequence[str] = (), *, index: str | Path | None = None, start:
     """The bases that are asked, in order.
 
     `names`: of kb.toml, `bundled`, `here` (the base at or above `start`, the current folder), folders, or addresses.
-    `index`, or `KB_INDEX` when no bases are named: that one and no other. Raises IndexMissing for a name that is none
-    of these, QueryError for names and an index, SettingsError.
+    `index`, or `KB_STORE` or `KB_INDEX` when no bases are named: that one and no other. Raises IndexMissing for a name
+    that is none of these, QueryError for names and an index or a wrong address, SettingsError.
     """
     if index is not None and names:
         raise QueryError("an index and bases are named, and only one of both can be", hint="--index or --base")
     names = [*names] or [name for name in os.environ.get("KB_BASES", "").split(",") if name.strip()]
-    if index is not None or (not names and os.environ.get("KB_INDEX")):
+    if index is not None or (not names and locate.named_by_environment()):
         return [locate.locate(index)]
     known = settings()
     if names := names or [*(known.order or ())]:
@@ -45,7 +45,7 @@ def places(names: Sequence[str] = (), *, index: str | Path | None = None, start:
 def _place(name: str, start: Path | None) -> Place:
     known = settings().bases
     if not name:
-        raise QueryError("a base has no name", hint="--base NAME, a folder, or the address of a kb serve")
+        raise QueryError("a base has no name", hint="--base NAME, a folder, or the address of a kb serve or a store")
     if name in known:
         return _configured(known[name])
     if name == "bundled":
@@ -58,8 +58,8 @@ def _place(name: str, start: Path | None) -> Place:
         if wrong := wrong_address(name):
             raise QueryError(f"a base {wrong}", hint=ADDRESS_HINT)
         return BaseSettings(name, url=name.rstrip("/"))
-    if Path(name).exists():
-        return locate.named(Path(name))
+    if locate.is_address(name) or Path(name).exists():
+        return locate.named(name)
     from difflib import get_close_matches
 
     names = [*known, "bundled", "here"]
@@ -69,6 +69,8 @@ def _place(name: str, start: Path | None) -> Place:
 
 
 def _configured(base: BaseSettings) -> Place:
+    if base.store is not None:
+        return replace(locate.named(base.store), name=base.name, token_file=base.token_file)
     if base.folder is None:
         return base
     return replace(locate.named(base.folder), name=base.name, lang=base.lang, projects=base.projects)
@@ -85,4 +87,4 @@ def _distinct(found: Iterable[Place]) -> list[Place]:
 def _identity(place: Place) -> str:
     if isinstance(place, BaseSettings):
         return place.url or ""
-    return os.path.realpath(place.articles or place.index)
+    return place.store or os.path.realpath(place.articles or place.index)

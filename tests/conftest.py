@@ -130,6 +130,9 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here.mkdir()
     for name in (
         "KB_INDEX",
+        "KB_STORE",
+        "KB_STORE_TOKEN",
+        "KB_STORE_TOKEN_FILE",
         "KB_BASES",
         "KB_LANG",
         "LC_ALL",
@@ -169,7 +172,7 @@ def shipped_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shipped"
     home.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("KB_INDEX", "KB_BASES", "XDG_CONFIG_HOME"):
+        for name in ("KB_INDEX", "KB_STORE", "KB_BASES", "XDG_CONFIG_HOME"):
             patch.delenv(name, raising=False)
         for name in ("HOME", "USERPROFILE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
             patch.setenv(name, str(home))

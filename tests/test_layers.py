@@ -58,6 +58,8 @@ LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
 # The room or module where each of these may be imported, at the head of a module or later.
 ONLY_IN = {
     "faiss": {"index"},
+    "pymilvus": {"index.milvus.engine"},
+    "milvus_lite": {"index.milvus.engine"},
     "tokenizers": {"encoders"},
     "sentence_transformers": {"encoders"},
     "torch": set(),
@@ -86,7 +88,19 @@ ONLY_IN = {
     "sqlite3": {"feedback"},
 }
 
-HEAVY = ["numpy", "faiss", "jieba", "torch", "tokenizers", "safetensors", "rich", "markdown_it", "yaml", "matplotlib"]
+HEAVY = [
+    "numpy",
+    "faiss",
+    "jieba",
+    "torch",
+    "tokenizers",
+    "safetensors",
+    "rich",
+    "markdown_it",
+    "yaml",
+    "matplotlib",
+    "pymilvus",
+]
 HEAVY += ["mcp", "pydantic", "prometheus_client", "starlette"]
 
 

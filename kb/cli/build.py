@@ -28,6 +28,7 @@ from kb.errors import ArticleError, IndexMissing, IndexWriteFailed
 
 if TYPE_CHECKING:
     from kb.index.build import BuildReport
+    from kb.index.milvus.publish import Published
 
 __all__ = ["build"]
 
@@ -60,6 +61,12 @@ _MOST_NAMED = 30
     is_flag=True,
     help="Join what earlier builds of a large base left in pieces; it does so by itself, too.",
 )
+@click.option(
+    "--store",
+    metavar="ADDRESS",
+    help="Then publish the index in Milvus, as the base of this name: milvus://host:19530/base. $KB_STORE_TOKEN, or a "
+    "file that $KB_STORE_TOKEN_FILE names, holds the token.",
+)
 @click.option("--drafts", is_flag=True, help="Include articles whose front matter says `status: draft`.")
 @json_option
 def build(
@@ -68,6 +75,7 @@ def build(
     encoder: str | None,
     keep_going: bool | None,
     compact: bool,
+    store: str | None,
     drafts: bool,
     as_json: bool,
 ) -> None:
@@ -78,6 +86,7 @@ def build(
       kb build                                    articles/ here or above, into index/ beside it
       kb build --articles notes --index notes.kb
       kb build --encoder BAAI/bge-m3              any sentence-transformers model
+      kb build --store milvus://host:19530/base   then published for many machines (docs/store.md)
     """
     gc.enable()
     warn_on_stderr()
@@ -86,6 +95,10 @@ def build(
     from kb.index.build import build as build_index
     from kb.index.locate import holds_articles, mark, stamp
 
+    if store is not None:  # a mistake in it is told now, and not after the build
+        from kb.index.milvus.address import read_address
+
+        read_address(store)
     articles = articles or _own_articles()
     known = settings().base_of(articles)
     named = os.environ.get("KB_INDEX")
@@ -120,6 +133,7 @@ def build(
     else:
         complain(say("no issue in these articles; `kb search` will know nothing here"))
     _tell_what_is_missing(report)
+    published = _published(target, store) if store is not None else None
     if as_json:
         print_json(
             {
@@ -136,6 +150,7 @@ def build(
                 "drafts": list(report.drafts),
                 "unlike": [asdict(one) for one in report.unlike],
                 "took_s": round(report.took_s, 3),
+                "published": asdict(published) if published else None,
             }
         )
     else:
@@ -153,8 +168,27 @@ def build(
                 snapshot=report.snapshot,
             )
         )
+        if published:
+            echo(
+                say(
+                    "published: {rows} rows in {took} s -> {store}"
+                    if published.rows
+                    else "published already -> {store}",
+                    rows=published.rows,
+                    took=f"{published.took_s:.1f}",
+                    store=store,
+                )
+            )
     if report.bad and keep_going is None:
         sys.exit(ArticleError.exit_code)
+
+
+def _published(index: Path, store: str) -> Published:
+    from kb.index.milvus.address import token_for
+    from kb.index.milvus.publish import publish
+
+    with Progress(is_terminal(sys.stderr)) as progress:
+        return publish(index, store, token_for(), progress=progress)
 
 
 def _tell_what_is_missing(report: BuildReport) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import counted, echo, forbid_network, index_option, json_option, plain, print_json, warn_on_stderr
+from kb.cli.common import counted, echo, folder_option, forbid_network, json_option, plain, print_json, warn_on_stderr
 from kb.cli.words import language, say
 from kb.errors import ArticleError, IndexMissing
 
@@ -40,7 +40,7 @@ _MOST = 10
 @click.option("--rules", is_flag=True, help="Only list the rules.")
 @click.option("--stats", is_flag=True, help="Only count articles, issues and projects, by language.")
 @json_option
-@index_option
+@folder_option
 def check(
     articles: Path | None,
     strict: bool,

@@ -30,6 +30,7 @@ __all__ = [
     "counted",
     "echo",
     "ends_of",
+    "folder_option",
     "forbid_network",
     "index_option",
     "is_terminal",
@@ -57,10 +58,26 @@ Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 MAX_STDIN = 100 << 20  # bytes of a log or an article on stdin; more would not fit into a small machine
 
+
+def _folder_or_address(context: click.Context, option: click.Parameter, value: str | None) -> str | Path | None:
+    from kb.index.locate import is_address
+
+    return value if value is None or is_address(value) else Path(value)
+
+
 index_option: Option = click.option(
     "--index",
+    "--store",
+    "index",
+    metavar="FOLDER|ADDRESS",
+    callback=_folder_or_address,
+    help="Ask the index in this folder, or the one in Milvus at this address (milvus://host:19530/base), and no other "
+    "base. Default: $KB_STORE, else $KB_INDEX, else what --base says.",
+)
+folder_option: Option = click.option(
+    "--index",
     type=click.Path(path_type=Path),
-    help="Ask the index in this folder and no other base. Default: $KB_INDEX, else what --base says.",
+    help="The index in this folder. Default: $KB_INDEX, else the one beside the articles.",
 )
 root_option: Option = click.option(
     "--root",
@@ -110,7 +127,7 @@ json_option: Option = click.option("--json", "as_json", is_flag=True, help="Prin
 
 
 def open_base(
-    index: Path | None, bases: Sequence[str] = (), progress: Progress | None = None, *, votes: bool = True
+    index: str | Path | None, bases: Sequence[str] = (), progress: Progress | None = None, *, votes: bool = True
 ) -> AnyBase:
     """Opens the index that `--index` names, or the bases that `--base`, the environment, kb.toml or the current folder
     name; `progress` is told of an index that must be made. A base that was only found in a folder is used where the
@@ -129,13 +146,15 @@ def open_base(
     return base
 
 
-def open_one(index: Path | None) -> KnowledgeBase:
+def open_one(index: str | Path | None) -> KnowledgeBase:
     """The same for what needs one base: the index that is named, else the nearest base."""
     from kb.base import KnowledgeBase
 
     warn_on_stderr()
     forbid_network()
-    if index is None and not os.environ.get("KB_INDEX"):
+    from kb.index.locate import named_by_environment
+
+    if index is None and not named_by_environment():
         _ask_for_trust()
     return KnowledgeBase.open(index)
 
@@ -176,9 +195,11 @@ def forbid_network() -> None:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 
-def ask_for_trust(index: Path | None, bases: Sequence[str]) -> None:
+def ask_for_trust(index: str | Path | None, bases: Sequence[str]) -> None:
     """At a terminal, whether a base that was only found may answer; where none is named."""
-    if index is None and not (bases or os.environ.get("KB_INDEX") or os.environ.get("KB_BASES")):
+    from kb.index.locate import named_by_environment
+
+    if index is None and not (bases or named_by_environment() or os.environ.get("KB_BASES")):
         _ask_for_trust()
 
 

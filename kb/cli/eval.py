@@ -117,7 +117,7 @@ def evaluate(
     leave_out: Path | None,
     fail_under: dict[str, float],
     as_json: bool,
-    index: Path | None,
+    index: str | Path | None,
 ) -> None:
     """Measure how well the base answers the questions of FILE ("-" for stdin), whose right answers are known. Without
     FILE, questions that are made from its own records: how far can its confidence be trusted on these articles?
@@ -182,7 +182,7 @@ def evaluate(
     sys.exit(_EXIT_BELOW if _below(found.all, fail_under) else 0)
 
 
-def _ask_own(index: Path | None, known_at: float, *, as_json: bool) -> None:
+def _ask_own(index: str | Path | None, known_at: float, *, as_json: bool) -> None:
     from kb.evaluate.own import ask_own
 
     with open_one(index) as base, Progress(is_terminal(sys.stderr)) as progress:

@@ -63,7 +63,9 @@ def feedback() -> None:
 @file_option
 @base_option
 @index_option
-def helped(issue: str, question: str | None, file: Path | None, bases: tuple[str, ...], index: Path | None) -> None:
+def helped(
+    issue: str, question: str | None, file: Path | None, bases: tuple[str, ...], index: str | Path | None
+) -> None:
     """Say that ISSUE (slug#n) was the answer."""
     _vote(issue, "helped", question, file, bases, index)
 
@@ -74,7 +76,9 @@ def helped(issue: str, question: str | None, file: Path | None, bases: tuple[str
 @file_option
 @base_option
 @index_option
-def wrong(issue: str, question: str | None, file: Path | None, bases: tuple[str, ...], index: Path | None) -> None:
+def wrong(
+    issue: str, question: str | None, file: Path | None, bases: tuple[str, ...], index: str | Path | None
+) -> None:
     """Say that ISSUE (slug#n) did not fit what you asked."""
     _vote(issue, "did_not_fit", question, file, bases, index)
 
@@ -136,7 +140,7 @@ def forget(votes: tuple[int, ...], everything: bool, misses: bool, file: Path | 
 
 
 def _vote(
-    issue: str, said: Said, question: str | None, file: Path | None, bases: tuple[str, ...], index: Path | None
+    issue: str, said: Said, question: str | None, file: Path | None, bases: tuple[str, ...], index: str | Path | None
 ) -> None:
     from kb.feedback.told import cast, this_user
     from kb.text.decode import decode

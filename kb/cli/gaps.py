@@ -51,7 +51,7 @@ def gaps(
     file: Path | None,
     as_json: bool,
     bases: tuple[str, ...],
-    index: Path | None,
+    index: str | Path | None,
 ) -> None:
     """Show what people asked and the base does not know, by how many asked it.
 

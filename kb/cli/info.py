@@ -35,7 +35,7 @@ _EXIT_SILENT = 1
 @json_option
 @base_option
 @index_option
-def info(as_json: bool, bases: tuple[str, ...], index: Path | None) -> None:
+def info(as_json: bool, bases: tuple[str, ...], index: str | Path | None) -> None:
     """Show which bases answer here, in the order in which they are asked: how many issues each has, how old it is, and
     by which encoder it was made. 查看当前会查询哪些知识库。
 
@@ -68,7 +68,7 @@ def info(as_json: bool, bases: tuple[str, ...], index: Path | None) -> None:
     raise click.exceptions.Exit(_EXIT_SILENT if any(base["error"] for base in found) else 0)
 
 
-_NAMES = ("KB_INDEX", "KB_BASES", "KB_LANG", "KB_PAGER", "KB_DEBUG")
+_NAMES = ("KB_INDEX", "KB_STORE", "KB_BASES", "KB_LANG", "KB_PAGER", "KB_DEBUG")
 
 
 def _of_place(place: Place) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _of_place(place: Place) -> dict[str, Any]:
 def _where(place: Place) -> str:
     from kb.index.locate import Location
 
-    return str(place.articles or place.index) if isinstance(place, Location) else str(place.url)
+    return place.where if isinstance(place, Location) else str(place.url)
 
 
 def _of_folder(place: Location) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _of_folder(place: Location) -> dict[str, Any]:
         return {
             "name": base.name,
             "where": base.where,
-            "index": str(place.index),
+            "index": place.store or str(place.index),
             "issues": base.size,
             "records": manifest["counts"].get("records"),
             "built": None if built is None else _time(built),
@@ -146,7 +146,8 @@ def _print(form: dict[str, Any]) -> None:
             continue
         state = {True: "", False: "  ·  the articles have changed since: kb build", None: ""}[base["fresh"]]
         echo(f"   {base['issues']} issues, {base['records']} records  ·  encoder {base['encoder']}")
-        echo(f"   built {base['built']}{state}  ·  snapshot {base['snapshot']}")
+        built = f"built {base['built']}{state}  ·  " if base["built"] else ""
+        echo(f"   {built}snapshot {base['snapshot']}")
     files = ", ".join(form["settings"]) or "no kb.toml"
     echo(f"settings: {files}")
     for name, value in form["environment"].items():

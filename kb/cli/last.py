@@ -32,7 +32,7 @@ _SWITCH_ON = {"fish": "kb hook fish | source", "zsh": 'eval "$(kb hook zsh)"', "
 @lang_option
 @base_option
 @index_option
-def last(lang: Lang | None, bases: tuple[str, ...], index: Path | None) -> None:
+def last(lang: Lang | None, bases: tuple[str, ...], index: str | Path | None) -> None:
     """Explain the last command of this shell that failed, by what it printed.
 
     \b

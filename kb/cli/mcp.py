@@ -37,7 +37,7 @@ def mcp(
     roots: tuple[Path, ...],
     skill: bool,
     bases: tuple[str, ...],
-    index: Path | None,
+    index: str | Path | None,
 ) -> None:
     """Serve the base to coding agents over the Model Context Protocol (needs kb-issues[mcp]).
 

@@ -15,7 +15,7 @@ __all__ = ["projects"]
 @json_option
 @base_option
 @index_option
-def projects(as_json: bool, bases: tuple[str, ...], index: Path | None) -> None:
+def projects(as_json: bool, bases: tuple[str, ...], index: str | Path | None) -> None:
     """List the projects that the base has issues of, with the number of issues."""
     with open_base(index, bases) as base:
         found = base.projects()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import complain, echo, index_option, is_terminal, open_one, plain
+from kb.cli.common import complain, echo, folder_option, is_terminal, open_one, plain
 from kb.errors import ArticleError, IndexMissing, KbError, QueryError
 from kb.records import Lang
 
@@ -31,7 +31,7 @@ NEAREST = 5
     type=click.Path(path_type=Path),
     help="Folder of articles. Default: articles/ at or above this folder.",
 )
-@index_option
+@folder_option
 @click.pass_context
 def review(context: click.Context, paths: tuple[str, ...], articles: Path | None, index: Path | None) -> None:
     """Walk through the drafts: take the right comment as the fix, edit, accept. 逐份审阅草稿。

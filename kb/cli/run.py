@@ -48,7 +48,7 @@ __all__ = ["explained", "run"]
 @base_option
 @index_option
 def run(
-    command: tuple[str, ...], lang: Lang | None, report: Path | None, bases: tuple[str, ...], index: Path | None
+    command: tuple[str, ...], lang: Lang | None, report: Path | None, bases: tuple[str, ...], index: str | Path | None
 ) -> None:
     """Run COMMAND as if kb were not there. When it fails, say which known issue it was, its cause and its fix; or, when
     that is not certain, which issues are likely and what tells them apart.
@@ -90,7 +90,7 @@ def _explain(
     lang: Lang | None,
     report: Path | None,
     bases: tuple[str, ...],
-    index: Path | None,
+    index: str | Path | None,
 ) -> None:
     """Prints and reports the explanation. The exit code stays the command's: an error here is a line on stderr."""
     from kb.run.nested import without_explanations
@@ -116,7 +116,7 @@ def _explain(
         complain(say("no explanation: {error}", error=f"{type(error).__name__}: {plain(str(error))}"))
 
 
-def explained(outcome: Outcome, command: tuple[str, ...], bases: tuple[str, ...], index: Path | None) -> Verdict:
+def explained(outcome: Outcome, command: tuple[str, ...], bases: tuple[str, ...], index: str | Path | None) -> Verdict:
     """Prints the explanation on stdout, for somebody who asked. Raises KbError."""
     from kb.run.nested import without_explanations
 

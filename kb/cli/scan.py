@@ -82,7 +82,7 @@ def scan(
     quiet: bool,
     as_json: bool,
     bases: tuple[str, ...],
-    index: Path | None,
+    index: str | Path | None,
 ) -> None:
     """List every issue that occurs in LOG, known or likely, with its lines. "-" (or a pipe) reads stdin; a .gz is
     unpacked.

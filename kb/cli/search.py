@@ -77,7 +77,7 @@ def search(
     no_pager: bool,
     as_json: bool,
     bases: tuple[str, ...],
-    index: Path | None,
+    index: str | Path | None,
 ) -> None:
     """Find the known issue for TEXT: an error line, a whole log, or a description. "-" (or a pipe) reads stdin,
     the name of a file reads that file.

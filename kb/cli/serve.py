@@ -129,7 +129,7 @@ def serve(
     only_agents: bool,
     feedback: Path | None,
     bases: tuple[str, ...],
-    index: Path | None,
+    index: str | Path | None,
 ) -> None:
     """Serve the base over HTTP: a page to search in, a JSON API, and /mcp for agents. Stop it with Ctrl-C.
 
@@ -185,7 +185,7 @@ def serve(
                 raise _taken(host, port, error) from None
 
 
-def _fork(workers: int, place: Place, index: Path | None, bases: tuple[str, ...]) -> Worker:
+def _fork(workers: int, place: Place, index: str | Path | None, bases: tuple[str, ...]) -> Worker:
     """Returns in each worker; see `kb.serve.workers`."""
     from kb.serve.workers import fork
 

@@ -50,7 +50,7 @@ def show(
     no_pager: bool,
     as_json: bool,
     bases: tuple[str, ...],
-    index: Path | None,
+    index: str | Path | None,
 ) -> None:
     """Show the whole of ISSUE: `slug#n`, `slug#n/zh` for one language, or a slug for all issues of an article. Of a
     part of an id or title, the one issue that has it, or a list of them.

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -37,8 +38,18 @@ def seen(folder: Path) -> tuple[int, int, int] | None:
 class Follower(Generic[T]):
     """Safe between threads; never waits for another one."""
 
-    def __init__(self, value: T, folder: Path, state: tuple[int, int, int] | None, renew: Callable[[], T]) -> None:
-        """`state`: what `seen` said before `value` was made. `renew` makes it anew, or raises."""
+    def __init__(
+        self,
+        value: T,
+        folder: Path | str,
+        state: object,
+        renew: Callable[[], T],
+        *,
+        look: Callable[[], object] | None = None,
+    ) -> None:
+        """`state`: what `seen` said before `value` was made. `renew` makes it anew, or raises. `look`: asked in the
+        place of `seen` for an index that is in no folder."""
+        self._seen: Callable[[], object] = look or partial(seen, Path(folder))
         self.stale: str
         """why what lies in the folder now cannot be used, and an older value is; names no file; empty: all is well"""
         self._value, self._folder, self._state, self._renew = value, folder, state, renew
@@ -62,7 +73,7 @@ class Follower(Generic[T]):
     def _look(self) -> None:
         # Set before the work: a slow renewal is not begun again by the next to come.
         self._look_at = time.monotonic() + LOOK_EVERY_S
-        state = seen(self._folder)
+        state = self._seen()
         if state == self._state:
             self._complaint = self.stale = ""
         elif state is None:

@@ -1,9 +1,9 @@
 """Finds the knowledge base that is meant, from an argument, the environment, or the current folder.
 
-In this order: an index that the caller names; the environment variable `KB_INDEX`; the nearest folder at or above the
-current one that holds an `index/` or `articles/` which the user owns and trusts (`kb.index.trust`); the articles that
-travel inside the package, in a wheel with their index. Other articles without an index beside them get one in the
-user's cache, so that a search never writes into anybody's folder.
+In this order: an index that the caller names; the environment variables `KB_STORE` and `KB_INDEX`; the nearest folder
+at or above the current one that holds an `index/` or `articles/` which the user owns and trusts (`kb.index.trust`); the
+articles that travel inside the package, in a wheel with their index. Other articles without an index beside them get
+one in the user's cache, so that a search never writes into anybody's folder.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ __all__ = [
     "here",
     "holds_articles",
     "in_cache",
+    "is_address",
     "is_fresh",
     "locate",
     "mark",
     "named",
+    "named_by_environment",
     "nearest_base",
     "own_articles",
     "stamp",
@@ -76,6 +78,15 @@ class Location:
     """of articles that do not state theirs, by kb.toml"""
     projects: Mapping[str, str] = field(default_factory=dict, hash=False)  # a place is a key of caches
     """folder -> the project of the articles there that name none, by kb.toml"""
+    store: str = ""
+    """the address of a base in Milvus (`kb.index.milvus`); empty for an index in a folder"""
+    token_file: Path | None = None
+    """holds the token for the address, by kb.toml"""
+
+    @property
+    def where(self) -> str:
+        """The folder of the articles, or of the index, or the address."""
+        return self.store or str(self.articles or self.index)
 
 
 def locate(index: str | Path | None = None, start: Path | None = None) -> Location:
@@ -83,12 +94,28 @@ def locate(index: str | Path | None = None, start: Path | None = None) -> Locati
 
     A base that is found and not named counts only when it is the user's own and trusted (`kb.index.trust`).
     """
-    folder = index if index is not None else os.environ.get("KB_INDEX") or None
-    return named(Path(folder)) if folder is not None else here(start) or bundled()
+    found = index if index is not None else named_by_environment()
+    return named(found) if found is not None else here(start) or bundled()
 
 
-def named(folder: Path) -> Location:
-    """The base that the user names by its index, by its articles, or by the folder of either."""
+def named_by_environment() -> str | None:
+    """The index that the environment names: the address of a store (`KB_STORE`), else a folder (`KB_INDEX`)."""
+    return os.environ.get("KB_STORE") or os.environ.get("KB_INDEX") or None
+
+
+def is_address(place: object) -> bool:
+    """Is this meant as the address of a store, and not as a folder?"""
+    return isinstance(place, str) and place.startswith(("milvus:", "milvus+"))
+
+
+def named(place: str | Path) -> Location:
+    """The base that the user names by its index, by its articles, by the folder of either, or by the address of a
+    store. Raises QueryError for a wrong address."""
+    if isinstance(place, str) and is_address(place):
+        from kb.index.milvus.address import read_address
+
+        return Location(NOWHERE, None, False, named=True, store=read_address(place).text)
+    folder = Path(place)
     if not _is_file(folder / MANIFEST) and _is_file(folder / "index" / MANIFEST):
         folder = folder / "index"
     if not _is_file(folder / MANIFEST):  # articles without an index: one is made in the cache

@@ -16,9 +16,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from kb.errors import BaseUnreachable
+from kb.errors import BaseUnreachable, QueryError
 
-__all__ = ["ADDRESS_HINT", "Address", "is_address", "read_address", "token_for", "wrong_address"]
+__all__ = ["ADDRESS_HINT", "Address", "read_address", "token_for", "wrong_address"]
 
 ADDRESS_HINT = "milvus://host:19530/base; a token stands in $KB_STORE_TOKEN or a file ($KB_STORE_TOKEN_FILE)"
 _NAME = "[A-Za-z_][A-Za-z0-9_]{0,99}"
@@ -45,10 +45,6 @@ class Address:
         return not self.uri.startswith(("http://", "https://"))
 
 
-def is_address(text: object) -> bool:
-    return isinstance(text, str) and text.startswith(("milvus:", "milvus+"))
-
-
 def wrong_address(text: str) -> str | None:
     """What is wrong with an address. The answer does not repeat it: it may hold a password."""
     if "@" in text and not _FILE.fullmatch(text):
@@ -60,9 +56,9 @@ def wrong_address(text: str) -> str | None:
 
 
 def read_address(text: str) -> Address:
-    """Raises BaseUnreachable for one that `wrong_address` complains of."""
+    """Raises QueryError for one that `wrong_address` complains of."""
     if wrong := wrong_address(text):
-        raise BaseUnreachable(f"the address of the store {wrong}", hint=ADDRESS_HINT)
+        raise QueryError(f"the address of the store {wrong}", hint=ADDRESS_HINT)
     if found := _SERVER.fullmatch(text):
         scheme = "https" if found["tls"] else "http"
         uri = f"{scheme}://{found['host']}:{found['port'] or 19530}"
@@ -73,8 +69,8 @@ def read_address(text: str) -> Address:
     return Address(text, file[1:] if re.match(r"/[A-Za-z]:/", file) else file, found["base"])
 
 
-def token_for(file: Path | None) -> str:
-    """The token in a file; without one, that of the environment, which is for an address that the user gave outright.
+def token_for(file: Path | None = None) -> str:
+    """The token in this file; without one, that of the environment, which is for an address that was given outright.
     Empty: none. Raises BaseUnreachable."""
     if file is None and (named := os.environ.get("KB_STORE_TOKEN_FILE")):
         file = Path(named)

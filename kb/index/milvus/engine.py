@@ -106,6 +106,9 @@ class Engine:
                     "this file of Milvus Lite cannot be opened",
                     "another process may have it open: one at a time can; `milvus-lite server` serves several",
                 ) from None
+            if "not found" in said and "collection" in said:
+                hint = "a newer one may have been published meanwhile: ask again"
+                raise self.failed("this snapshot is not there any more", hint) from None
             shown = visible_line(said.replace(self._token, "...") if self._token else said)[:300]
             raise self.failed(f"Milvus says: {shown or type(error).__name__}") from None
 
@@ -137,8 +140,8 @@ class Engine:
 
     def count(self, collection: str, *, strong: bool = False) -> int:
         """Rows that a reader finds."""
-        level = {"consistency_level": "Strong"} if strong else {}
-        found = self.call("query", collection, filter="", output_fields=["count(*)"], **level)
+        options: dict[str, Any] = {"consistency_level": "Strong"} if strong else {}
+        found = self.call("query", collection, filter="", output_fields=["count(*)"], **options)
         return int(found[0]["count(*)"])
 
     def rows(self, collection: str, numbers: Sequence[int], fields: Sequence[str]) -> dict[int, Mapping[str, Any]]:

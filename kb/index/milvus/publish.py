@@ -19,7 +19,7 @@ from typing import TypeVar
 from kb.errors import BaseUnreachable
 from kb.index.faiss import FaissStore
 from kb.index.milvus import layout
-from kb.index.milvus.address import read_address, token_for
+from kb.index.milvus.address import read_address
 from kb.index.milvus.engine import WORK_S, Engine
 from kb.index.milvus.layout import Names
 from kb.index.milvus.rows import Row, Source, kept
@@ -50,14 +50,11 @@ class Published:
     took_s: float
 
 
-def publish(
-    index: Path, address: str, *, token_file: Path | None = None, progress: Progress | None = None
-) -> Published:
+def publish(index: Path, address: str, token: str = "", *, progress: Progress | None = None) -> Published:
     """Publishes the index in this folder at this address. Raises IndexMissing, IndexCorrupt, BaseUnreachable,
     ExtraMissing; after any error the address answers as before."""
     started = time.perf_counter()
     place = read_address(address)
-    token = token_for(token_file)
     store = FaissStore(index)
     try:
         engine = Engine(place, token)

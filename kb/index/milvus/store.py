@@ -12,7 +12,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from kb.arrays import Array
 from kb.errors import BaseUnreachable, IndexCorrupt, IndexMissing
 from kb.index.header import LANGS, Columns, Filter, Header, Rows, Vocabulary
 from kb.index.milvus import layout
-from kb.index.milvus.address import read_address, token_for
+from kb.index.milvus.address import read_address
 from kb.index.milvus.engine import Engine
 from kb.index.milvus.kept import header_files
 from kb.index.milvus.words import Words
@@ -41,10 +40,10 @@ class MilvusStore:
 
     header: Header
 
-    def __init__(self, address: str, *, token_file: Path | None = None, engine: Engine | None = None) -> None:
+    def __init__(self, address: str, token: str = "", *, engine: Engine | None = None) -> None:
         """`engine`: a connection to this address that is already there. Raises BaseUnreachable, IndexMissing,
         IndexCorrupt, ExtraMissing."""
-        self.engine: Engine = engine or Engine(read_address(address), token_for(token_file))
+        self.engine: Engine = engine or Engine(read_address(address), token)
         try:
             self._open()
         except BaseException:
@@ -60,11 +59,12 @@ class MilvusStore:
             raise IndexMissing(
                 f"there is no base {base!r} in this Milvus",
                 path=engine.address.text,
-                hint=f"kb build --store {engine.address.text}",
+                hint="kb build --store ADDRESS publishes one",
             )
         if not (layout.names_of(base, [records]) and layout.is_ours(engine, records)):
             raise self._corrupt(f"{base!r} names the collection {records!r}, which is not kb's")
-        self._records = records
+        self.collection: str = records
+        """what the alias named when this was opened"""
         try:
             noted = layout.manifest_of(engine, records)
             self._open_noted(noted)
@@ -76,7 +76,7 @@ class MilvusStore:
         self._views = str(noted["views"])
         self._dim = int(manifest["encoder"]["dim"])
         self._depth = 256 if noted["rows"]["views"] > layout.EXACT_UP_TO else 0
-        files = header_files(self.engine, self._records, noted["header"])
+        files = header_files(self.engine, self.collection, noted["header"])
         numbers = ["rows", *(f"rows.{n}" for n in range(1, len(manifest["segments"])))]
         parts = [files[name] for name in numbers]
         none = np.zeros((0, 2), np.int64)
@@ -103,7 +103,7 @@ class MilvusStore:
 
     def _corrupt(self, message: str) -> IndexCorrupt:
         address = self.engine.address.text
-        return IndexCorrupt(message, path=address, hint=f"kb build --store {address} publishes it anew")
+        return IndexCorrupt(message, path=address, hint="kb build --store ADDRESS publishes it anew")
 
     def again(self) -> MilvusStore:
         """What the alias names now, over the same connection."""
@@ -128,7 +128,7 @@ class MilvusStore:
     def lexical(self, terms: Sequence[str], k: int, within: Filter | None = None) -> Ranking:
         counts = Counter(self._number(terms))
         asked = {number + 1: float(count) for number, count in counts.items() if number >= 0}
-        return self._best(self._records, "terms", asked, k, within, k + 16) if asked else Ranking((), ())
+        return self._best(self.collection, "terms", asked, k, within, k + 16) if asked else Ranking((), ())
 
     def _number(self, terms: Sequence[str]) -> list[int]:
         return [fact.numbers[0] for fact in self.header.vocabulary.facts(terms)]
@@ -224,7 +224,7 @@ class MilvusStore:
         wanted = list(dict.fromkeys(rows))
         for first in range(0, len(wanted), _AT_ONCE):
             asked = wanted[first : first + _AT_ONCE]
-            found = self.engine.rows(self._records, asked, fields)
+            found = self.engine.rows(self.collection, asked, fields)
             for row in asked:
                 try:
                     answers.append((row, read(row, found[row])))
