@@ -88,23 +88,11 @@ ONLY_IN = {
     "sqlite3": {"feedback"},
 }
 
-HEAVY = [
-    "numpy",
-    "faiss",
-    "jieba",
-    "torch",
-    "tokenizers",
-    "safetensors",
-    "rich",
-    "markdown_it",
-    "yaml",
-    "matplotlib",
-    "pymilvus",
-]
-HEAVY += ["mcp", "pydantic", "prometheus_client", "starlette"]
+HEAVY = ["numpy", "faiss", "jieba", "torch", "tokenizers", "safetensors", "rich", "markdown_it", "yaml", "matplotlib"]
+HEAVY += ["mcp", "pydantic", "prometheus_client", "starlette", "pymilvus"]
 
 
-EXTRAS = {"starlette", "uvicorn", "pydantic", "prometheus_client", "mcp"}
+EXTRAS = {"starlette", "uvicorn", "pydantic", "prometheus_client", "mcp", "pymilvus"}
 
 
 def _files() -> list[Path]:
