@@ -1,5 +1,5 @@
-"""The connection to Milvus. Every call has a limit of time, and whatever goes wrong is a `BaseUnreachable` that says
-what, where and what next.
+"""The connection to Milvus. Every question has a limit of time, and whatever goes wrong is a `BaseUnreachable` that
+says what, where and what next.
 
 Left to itself pymilvus tries a call 75 times, prints a traceback for each that failed, and reads a `.env` file at or
 above its own folder into the environment of the process; here it does none of that.
@@ -8,6 +8,7 @@ above its own folder into the environment of the process; here it does none of t
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -16,13 +17,13 @@ from kb.errors import BaseUnreachable, ExtraMissing
 from kb.index.milvus.address import Address
 from kb.text import visible_line
 
-__all__ = ["ASK_S", "WORK_S", "Engine"]
+__all__ = ["ASK_S", "Engine"]
 
 ASK_S = 10.0
-"""how long an answer to a reader is waited for"""
+"""how long an answer is waited for"""
 
-WORK_S = 3600.0
-"""the same for one step of publishing: to load a large collection builds its index"""
+_AWAY_S = 5.0  # an engine that did not answer is left alone so long: questions must not pile up before it
+_TRIES = 5
 
 _AWAY = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "Fail connecting", "Retry timeout", "failed to connect", "channel is")
 _REFUSED = ("auth", "unauthenticated", "permission", "privilege", "PERMISSION_DENIED")
@@ -59,6 +60,7 @@ class Engine:
         self._token = token
         self._milvus = _pymilvus()
         self._client: Any = None
+        self._away_until = 0.0
         if address.is_file:
             self._require_lite()
         with self._telling():
@@ -84,6 +86,12 @@ class Engine:
     def failed(self, message: str, hint: str | None = None) -> BaseUnreachable:
         return BaseUnreachable(message, path=self.address.text, hint=hint)
 
+    def _away(self) -> BaseUnreachable:
+        if self.address.is_file:
+            hint = "another process may have it open: one at a time can; `milvus-lite server` serves several"
+            return self.failed("this file of Milvus Lite cannot be opened", hint)
+        return self.failed("Milvus does not answer", "is it running, and is this its address?")
+
     @contextmanager
     def _telling(self) -> Iterator[None]:
         try:
@@ -93,29 +101,31 @@ class Engine:
         except Exception as error:  # pymilvus raises its own, those of grpc, and plain ones
             said = f"{getattr(error, 'message', '') or error}"
             if any(word in said or word in str(getattr(error, "code", "")) for word in _AWAY):
-                if self.address.is_file:
-                    hint = "another process may have it open: one at a time can; `milvus-lite server` serves several"
-                    raise self.failed("this file of Milvus Lite cannot be opened", hint) from None
-                raise self.failed("Milvus does not answer", "is it running, and is this its address?") from None
+                self._away_until = time.monotonic() + _AWAY_S
+                raise self._away() from None
             if any(word in said.lower() for word in _REFUSED):
                 raise self.failed(
                     "Milvus refuses the token", "$KB_STORE_TOKEN or a file ($KB_STORE_TOKEN_FILE, token-file)"
                 ) from None
             if self.address.is_file and self._client is None:
-                raise self.failed(
-                    "this file of Milvus Lite cannot be opened",
-                    "another process may have it open: one at a time can; `milvus-lite server` serves several",
-                ) from None
+                raise self._away() from None
             if "not found" in said and "collection" in said:
                 hint = "a newer one may have been published meanwhile: ask again"
                 raise self.failed("this snapshot is not there any more", hint) from None
             shown = visible_line(said.replace(self._token, "...") if self._token else said)[:300]
             raise self.failed(f"Milvus says: {shown or type(error).__name__}") from None
 
-    def call(self, name: str, *args: Any, seconds: float = ASK_S, **options: Any) -> Any:
-        """A method of `pymilvus.MilvusClient`. Raises BaseUnreachable."""
+    def call(self, name: str, *args: Any, **options: Any) -> Any:
+        """A method of `pymilvus.MilvusClient`, answered in `ASK_S`. Raises BaseUnreachable."""
+        if time.monotonic() < self._away_until:
+            raise self._away()
         with self._telling():
-            return getattr(self._client, name)(*args, timeout=seconds, **options)
+            return getattr(self._client, name)(*args, timeout=ASK_S, **options)
+
+    def work(self, name: str, *args: Any, **options: Any) -> Any:
+        """The same for what may take long: waits as long as the engine is there."""
+        with self._telling():  # with a limit of time pymilvus would try a dead engine again until then
+            return getattr(self._client, name)(*args, timeout=None, retry_times=_TRIES, **options)
 
     # what kb asks
 
@@ -147,7 +157,11 @@ class Engine:
     def rows(self, collection: str, numbers: Sequence[int], fields: Sequence[str]) -> dict[int, Mapping[str, Any]]:
         """By number; those that are there."""
         found = self.call(
-            "query", collection, filter=f"row in {list(numbers)}", output_fields=["row", *fields], limit=len(numbers)
+            "query",
+            collection,
+            filter=f"row in {[*map(int, numbers)]}",
+            output_fields=["row", *fields],
+            limit=len(numbers),
         )
         return {int(one["row"]): one for one in found}
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from kb.arrays import Array
 from kb.errors import BaseUnreachable
-from kb.index.milvus.engine import WORK_S, Engine
+from kb.index.milvus.engine import Engine
 
 __all__ = [
     "EXACT_UP_TO",
@@ -137,7 +137,7 @@ def create(engine: Engine, names: Names, dim: int) -> None:
         records.add_field(name, types.ARRAY, **texts)
     views.add_field("vector", types.FLOAT_VECTOR, dim=dim)
     for name, schema in zip(names, (records, views), strict=True):
-        engine.call("create_collection", name, schema=schema, consistency_level="Bounded", seconds=WORK_S)
+        engine.work("create_collection", name, schema=schema, consistency_level="Bounded")
 
 
 def indexes(engine: Engine, views: int) -> tuple[Any, Any]:

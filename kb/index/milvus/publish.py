@@ -20,7 +20,7 @@ from kb.errors import BaseUnreachable
 from kb.index.faiss import FaissStore
 from kb.index.milvus import layout
 from kb.index.milvus.address import read_address
-from kb.index.milvus.engine import WORK_S, Engine
+from kb.index.milvus.engine import Engine
 from kb.index.milvus.layout import Names
 from kb.index.milvus.rows import Row, Source, kept
 
@@ -76,9 +76,9 @@ def _publish(engine: Engine, store: FaissStore, progress: Progress) -> tuple[str
     try:
         rows = _fill(engine, names, store, progress)
         if before is None:
-            engine.call("create_alias", names.records, base)
+            engine.work("create_alias", names.records, base)
         else:
-            engine.call("alter_alias", names.records, base)
+            engine.work("alter_alias", names.records, base)
     except BaseException:
         with suppress(BaseUnreachable):  # what stays is dropped by the next one
             if engine.collection_of(base) != names.records:
@@ -135,8 +135,8 @@ def _fill(engine: Engine, names: Names, store: FaissStore, progress: Progress) -
 def _ready(engine: Engine, name: str, params: object, sent: int, progress: Progress) -> None:
     """Flushed, indexed, loaded, in this order: an index that is declared before the rows come may never be built, and
     nothing says so. Returns when a reader finds every row."""
-    engine.call("flush", name, seconds=WORK_S)
-    engine.call("create_index", name, params, seconds=WORK_S)
+    engine.work("flush", name)
+    engine.work("create_index", name, params)
 
     def indexed() -> tuple[int, int]:
         states = [engine.call("describe_index", name, one) for one in engine.call("list_indexes", name)]
@@ -147,7 +147,7 @@ def _ready(engine: Engine, name: str, params: object, sent: int, progress: Progr
         return now[0] >= now[1]
 
     _await(engine, name, indexed, is_indexed)
-    engine.call("load_collection", name, seconds=WORK_S)
+    engine.work("load_collection", name)
     _await(engine, name, lambda: engine.count(name), lambda now: now >= sent)
     if engine.count(name, strong=True) != sent:
         raise engine.failed(f"{name} holds other rows than were sent", "is somebody else publishing this base?")
@@ -198,7 +198,7 @@ class _Batches:
 
     def send(self) -> None:
         if self._rows:
-            self._engine.call("insert", self._collection, self._rows, seconds=WORK_S)
+            self._engine.work("insert", self._collection, self._rows)
         self._rows, self._bytes = [], 0
 
 
