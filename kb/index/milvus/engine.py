@@ -109,7 +109,7 @@ class Engine:
                 ) from None
             if self.address.is_file and self._client is None:
                 raise self._away() from None
-            if "not found" in said and "collection" in said:
+            if "collection" in said and ("not found" in said or "not exist" in said):
                 hint = "a newer one may have been published meanwhile: ask again"
                 raise self.failed("this snapshot is not there any more", hint) from None
             shown = visible_line(said.replace(self._token, "...") if self._token else said)[:300]
@@ -156,13 +156,8 @@ class Engine:
 
     def rows(self, collection: str, numbers: Sequence[int], fields: Sequence[str]) -> dict[int, Mapping[str, Any]]:
         """By number; those that are there."""
-        found = self.call(
-            "query",
-            collection,
-            filter=f"row in {[*map(int, numbers)]}",
-            output_fields=["row", *fields],
-            limit=len(numbers),
-        )
+        which = f"row in {[*map(int, numbers)]}"
+        found = self.call("query", collection, filter=which, output_fields=["row", *fields], limit=len(numbers))
         return {int(one["row"]): one for one in found}
 
     def nearest(
