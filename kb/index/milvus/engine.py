@@ -51,6 +51,10 @@ def _pymilvus() -> Any:
     return pymilvus
 
 
+class _NotLoaded(BaseUnreachable):
+    pass
+
+
 class Engine:
     """Safe to share between threads, not with forked processes."""
 
@@ -109,6 +113,8 @@ class Engine:
                 ) from None
             if self.address.is_file and self._client is None:
                 raise self._away() from None
+            if "released" in said or "not loaded" in said:
+                raise _NotLoaded("a collection is not loaded", path=self.address.text) from None
             if "collection" in said and ("not found" in said or "not exist" in said):
                 hint = "a newer one may have been published meanwhile: ask again"
                 raise self.failed("this snapshot is not there any more", hint) from None
@@ -121,6 +127,15 @@ class Engine:
             raise self._away()
         with self._telling():
             return getattr(self._client, name)(*args, timeout=ASK_S, **options)
+
+    def read(self, name: str, collection: str, **options: Any) -> Any:
+        """The same for what needs a loaded collection. One that is not is loaded first: Milvus Lite forgets at its end
+        what was."""
+        try:
+            return self.call(name, collection, **options)
+        except _NotLoaded:
+            self.work("load_collection", collection)
+            return self.call(name, collection, **options)
 
     def work(self, name: str, *args: Any, **options: Any) -> Any:
         """The same for what may take long: waits as long as the engine is there."""
@@ -151,20 +166,20 @@ class Engine:
     def count(self, collection: str, *, strong: bool = False) -> int:
         """Rows that a reader finds."""
         options: dict[str, Any] = {"consistency_level": "Strong"} if strong else {}
-        found = self.call("query", collection, filter="", output_fields=["count(*)"], **options)
+        found = self.read("query", collection, filter="", output_fields=["count(*)"], **options)
         return int(found[0]["count(*)"])
 
     def rows(self, collection: str, numbers: Sequence[int], fields: Sequence[str]) -> dict[int, Mapping[str, Any]]:
         """By number; those that are there."""
         which = f"row in {[*map(int, numbers)]}"
-        found = self.call("query", collection, filter=which, output_fields=["row", *fields], limit=len(numbers))
+        found = self.read("query", collection, filter=which, output_fields=["row", *fields], limit=len(numbers))
         return {int(one["row"]): one for one in found}
 
     def nearest(
         self, collection: str, field: str, query: Any, depth: int, within: str, params: Mapping[str, Any]
     ) -> list[tuple[int, float]]:
         """Rows and inner products of the `depth` nearest, best first; a row may come several times."""
-        found = self.call(
+        found = self.read(
             "search",
             collection,
             data=[query],
