@@ -317,7 +317,7 @@ def test_dense_is_that_of_the_folder(both: Any, data: st.DataObject, k: int, wit
 @given(data=st.data(), k=st.integers(0, 80), within=filters)
 def test_lexical_is_that_of_the_folder(both: Any, data: st.DataObject, k: int, within: Filter | None) -> None:
     there, here = both
-    known = here.segments[0].postings.terms
+    known = here.segments[0].lexicon.terms
     word = st.integers(0, len(known) - 1).map(lambda n: known[n]) | st.sampled_from(
         ["nccl", "内存", "edited", "unseen"]
     )

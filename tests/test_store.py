@@ -19,21 +19,15 @@ from chunks import DIM, Bag, chunk_of, kind_of, lexicon_of, record
 from conftest import EMPTY_RECORD, FakeEncoder, Write, article, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kb.index.batch import Batch
 
 from kb import arrays
 from kb.arrays import Array
 from kb.base import KnowledgeBase
 from kb.errors import IndexCorrupt, IndexMissing
 from kb.index import snapshot
-<<<<<<< HEAD
 from kb.index.bm25 import K1, B, idf
 from kb.index.build import build, publish
 from kb.index.chunk import Chunk
-=======
-from kb.index.bm25 import K1, B, Bag, postings_of
-from kb.index.build import build
->>>>>>> 2eb0ca6 (All doors take the address of a store)
 from kb.index.faiss import FaissStore
 from kb.index.header import Filter, Header, Vocabulary
 from kb.index.pieces import Piece, joined

@@ -14,7 +14,7 @@ import numpy as np
 
 from kb.arrays import Array, dump
 from kb.index import snapshot
-from kb.index.bm25 import idf, saturation
+from kb.index.bm25 import idf
 from kb.index.faiss import FaissStore
 from kb.index.milvus.layout import MANIFEST_ROW, MOST_SUBJECTS, NOTHING, PIECE, pack, pack_views
 from kb.index.milvus.words import merged
@@ -32,10 +32,10 @@ class Source:
 
     def __init__(self, store: FaissStore) -> None:
         self._store = store
-        words, self._numbers = merged([segment.postings for segment in store.segments])
+        words, self._numbers = merged([segment.lexicon for segment in store.segments])
         columns = store.header.columns
         self._idf = idf(words["dfs"].astype(np.int64), columns.size)
-        total = sum(segment.postings.total for segment in store.segments)
+        total = sum(segment.lexicon.postings.total for segment in store.segments)
         self._mean = total / columns.size if total else 1.0
         self._words = dump(words)
         self._subjects = {name: number for number, name in enumerate(columns.subjects())}
@@ -122,13 +122,13 @@ class _Weighed:
     def __init__(self, segment: Segment, factors: Array, numbers: Array, mean: float) -> None:
         """Of each term of the segment: its idf, and its number in the base."""
         self._factors, self._numbers, self._mean = factors, numbers, mean
-        self._starts, self._terms, self._counts = segment.postings.by_record()
-        self._lengths = segment.postings.lengths
+        self._postings = segment.lexicon.postings
+        self._starts, self._terms, self._counts = self._postings.by_record()
 
     def of(self, row: int) -> dict[int, float]:
         span = slice(*self._starts[[row, row + 1]].tolist())
-        terms, counts = self._terms[span], self._counts[span].astype(np.float32)
-        lengths = np.full(len(counts), self._lengths[row])
-        weights = (self._factors[terms] * saturation(counts, lengths, self._mean)).astype(np.float32)
+        terms, counts = self._terms[span], self._counts[span]
+        saturation = self._postings.saturation(np.full(len(terms), row), counts, self._mean)
+        weights = (self._factors[terms] * saturation).astype(np.float32)
         keep = weights > 0
         return dict(zip((self._numbers[terms[keep]] + 1).tolist(), weights[keep].tolist(), strict=True))

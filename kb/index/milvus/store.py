@@ -25,7 +25,8 @@ from kb.index.milvus.engine import Engine
 from kb.index.milvus.kept import header_files
 from kb.index.milvus.words import Words
 from kb.index.profile import Profile, unpack
-from kb.index.store import Views, rank
+from kb.index.rank import rank
+from kb.index.store import Views
 from kb.records import IssueRecord, Ranking
 
 __all__ = ["MilvusStore"]

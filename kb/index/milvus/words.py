@@ -8,63 +8,60 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
 from kb.arrays import Array
+from kb.index.lexicon import Lexicon
 from kb.index.postings import Postings
-from kb.index.terms import Terms, pack
+from kb.index.terms import Terms
 
 __all__ = ["Words", "merged"]
 
 
-class Words:
-    """A `kb.index.header.Lexicon` of a whole base."""
+class Words(Lexicon):
+    """The lexicon of a whole base, without postings: those are in the engine."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
-        """Raises KeyError or ValueError when the arrays do not fit together."""
-        self.terms: Terms = Terms.of(arrays, "terms")
-        self.surprisal: Array = arrays["surprisal"]
-        """(terms,) float32: -ln p in technical text"""
-        self.log_p: Array = arrays["log_p"]
-        """(terms,) float32: log probability of a Chinese word, 0 for other terms"""
-        self.dfs: Array = arrays["dfs"]
-        """(terms,) int32: in how many records each stands, dead ones included"""
-        if not len(self.surprisal) == len(self.log_p) == len(self.dfs) == len(self.terms):
+        """As `merged` made them. Raises KeyError or ValueError when they do not fit together."""
+        self.terms = Terms.among(arrays, "terms")
+        self.surprisal = arrays["surprisal"]
+        self.log_p = arrays["log_p"]
+        self.postings = cast(Postings, _Counts(arrays["dfs"]))  # nothing else of postings is asked of a vocabulary
+        if not len(self.surprisal) == len(self.log_p) == len(arrays["dfs"]) == len(self.terms):
             raise ValueError("the arrays of the terms do not fit together")
 
-    def find(self, term: str) -> int:
-        """The term's number, or -1."""
-        return self.terms.find(term)
 
-    def df(self, number: int) -> int:
-        return int(self.dfs[number])
+class _Counts:
+    def __init__(self, dfs: Array) -> None:
+        self._dfs = dfs
+
+    def df(self, numbers: Array) -> Array:
+        """In how many records each term stands, dead ones included; 0 for the term -1."""
+        found = np.zeros(len(numbers), np.int64)
+        found[numbers >= 0] = self._dfs[numbers[numbers >= 0]]
+        return found
 
 
-def merged(parts: Sequence[Postings]) -> tuple[dict[str, Array], list[Array]]:
+def merged(parts: Sequence[Lexicon]) -> tuple[dict[str, Array], list[Array]]:
     """The arrays of `Words`; and of each part (terms,) int32, the numbers that its terms have in them. What several
     parts say of a term's probability is the same."""
     numbers = [np.zeros(len(part.terms), np.int32) for part in parts]
-    first: list[tuple[int, int]] = []  # of each term, the first part that has it, and its number there
-    dfs: list[int] = []
-
-    def distinct() -> Iterator[str]:
-        before: str | None = None
-        for term, at, own in heapq.merge(*(_numbered(part, at) for at, part in enumerate(parts))):
-            if term != before:
-                first.append((at, own))
-                dfs.append(0)
-                yield term
-            before = term
-            numbers[at][own] = len(first) - 1
-            dfs[-1] += parts[at].df(own)
-
-    arrays = pack("terms", distinct())
-    arrays["surprisal"] = np.array([parts[at].surprisal[own] for at, own in first], np.float32)
-    arrays["log_p"] = np.array([parts[at].log_p[own] for at, own in first], np.float32)
-    arrays["dfs"] = np.array(dfs, np.int32)
+    terms: list[str] = []
+    for term, at, own in heapq.merge(*(_numbered(part, at) for at, part in enumerate(parts))):
+        if not terms or terms[-1] != term:
+            terms.append(term)
+        numbers[at][own] = len(terms) - 1
+    arrays = Terms.of(terms).arrays("terms")
+    arrays |= {name: np.zeros(len(terms), np.float32) for name in ("surprisal", "log_p")}
+    arrays["dfs"] = np.zeros(len(terms), np.int32)
+    for part, places in zip(parts, numbers, strict=True):
+        arrays["surprisal"][places] = part.surprisal
+        arrays["log_p"][places] = part.log_p
+        arrays["dfs"][places] += np.diff(part.postings.starts).astype(np.int32)  # a part has each term once
     return arrays, numbers
 
 
-def _numbered(part: Postings, at: int) -> Iterator[tuple[str, int, int]]:
+def _numbered(part: Lexicon, at: int) -> Iterator[tuple[str, int, int]]:
     return ((term, at, own) for own, term in enumerate(part.terms))
