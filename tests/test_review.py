@@ -117,6 +117,8 @@ CHANGES: dict[str, tuple[str, str, int | None, str, str]] = {
                  12, "warning", "has no cause"),
     "left to write": ("Saving works", "<to write: when>", 20, "error", "is left to write: <to write: when>"),
     "left in the title": ("# Empty weights", "# <to write: title>", 10, "error", "is left to write"),
+    "hidden tags": ("Saving works", "Saving\U000e0041\U000e0042 works", 20, "warning", "nobody sees (U+E0041)"),
+    "hidden styles": ("Saving works", "Saving\ufe01\ufe02 works", 20, "warning", "nobody sees (U+FE02)"),
     "left in the tags": ("[zero3]", "'<to write: tags>'", 3, "error", "is left to write"),
     "left below": ("Another one:", "<to write: what> ", 32, "error", "is left to write"),
     "no source": ("sources:\n  - https://github.com/deepspeedai/DeepSpeed/issues/1\n", "sources: []\n",

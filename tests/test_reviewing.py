@@ -102,6 +102,23 @@ def test_what_is_missing_is_said_before(folder: Path) -> None:
     assert not (folder / good.path).read_text("utf-8").startswith(accepted(good))
 
 
+def test_a_link_in_a_draft_leads_to_no_file_outside_of_the_articles(folder: Path, tmp_path: Path) -> None:
+    """Somebody's issue could link any file: it was copied, over itself where its path was absolute."""
+    victim = tmp_path / "victim.md"
+    victim.write_text("# Precious\n", "utf-8")
+    victim.chmod(0)
+    (folder / "en" / "away").symlink_to(tmp_path)
+    draft = drafts(folder)[0]
+    links = " ".join(f"[x]({target})" for target in (victim, "away/victim.md", "../../victim.md", "//etc/hosts.md"))
+    before = victim.stat()
+    if os.geteuid() == 0:  # who may open everything is seen by the times
+        victim.chmod(0o600)
+    told = missing(folder, draft.path, accepted(draft) + f"\n{links}\n")
+    assert "leads nowhere" in " ".join(problem.message for problem in told)
+    after = victim.stat()
+    assert (after.st_mtime_ns, after.st_atime_ns) == (before.st_mtime_ns, before.st_atime_ns)
+
+
 def test_a_duplicate_names_its_issue_and_is_not_served(folder: Path) -> None:
     draft, other, _ = drafts(folder)
     text = as_duplicate(draft, "other-slug#2")

@@ -14,7 +14,7 @@ from conftest import check_growth, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kb.text import STOP_WORDS, Segmenter, clean, detect_lang, dictionary_for, tokenise
+from kb.text import STOP_WORDS, Segmenter, clean, detect_lang, dictionary_for, tokenise, visible
 from kb.text import tokens as kb_text
 
 CASES = Path(__file__).parent / "cases"
@@ -291,6 +291,25 @@ def test_clean_gives_text_that_can_be_written_and_is_clean(text: str) -> None:
     cleaned = clean(text)
     cleaned.encode("utf-8")
     assert not INVISIBLE & set(cleaned)
+
+
+SEEN = {
+    "colour": ("\x1b[31m", "\u241b[31m"),
+    "eight bits": ("\x9b2J", "\ufffd2J"),
+    "right to left": ("a\u202eb", "a\ufffdb"),
+    "tags": ("a\U000e0069\U000e0067", "a\ufffd\ufffd"),  # "ig" of "ignore", to an agent
+    "bytes in styles": ("a\ufe03\ufe0a\U000e0123", "a\ufe03\ufffd\ufffd"),
+    "bits in widths": ("a\u200b\u200c\u200cb", "a\u200b\ufffd\ufffdb"),
+    "an emoji": ("\u2764\ufe0f\u200d\U0001f525", "\u2764\ufe0f\u200d\U0001f525"),
+    "a family": ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f468\u200d\U0001f469\u200d\U0001f467"),
+    "a rare form of a name": ("\u845b\U000e0100\u98fe", "\u845b\U000e0100\u98fe"),
+    "Persian": ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",) * 2,
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), SEEN.values(), ids=SEEN)
+def test_what_a_person_does_not_see_is_shown(text: str, shown: str) -> None:
+    assert visible(text) == shown
 
 
 # --- growth ---------------------------------------------------------------------------------------------------------

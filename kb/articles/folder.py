@@ -20,6 +20,10 @@ _OTHER_TEXTS = (".txt", ".text", ".rst", ".adoc", ".org", ".html", ".htm", ".ipy
 """what somebody may take for an article; other files are not worth a word"""
 
 
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A file that is left out: no article, or one that is not finished. `path` and the `reason`."""
@@ -71,11 +75,12 @@ def _is_text(name: str) -> bool:
     return name.isprintable() and not any("\ud800" <= char <= "\udfff" for char in name)
 
 
-def read_article(folder: Path, path: str) -> bytes:
-    """The article's bytes, at most one more than the parser takes. Raises ArticleError."""
+def read_article(folder: Path, path: str, *, named: bool = False) -> bytes:
+    """The article's bytes, at most one more than the parser takes. `named`: the user named this very file, and where it
+    is a link, meant what it leads to. Raises ArticleError."""
     try:
-        # O_NONBLOCK: opening must not hang when a FIFO has replaced the file since it was listed.
-        fileno = os.open(folder / path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        # A FIFO or a link may have replaced the file since it was listed: opening must not hang, nor lead elsewhere.
+        fileno = os.open(folder / path, _READ | (0 if named else _NO_LINK))
         with open(fileno, "rb") as file:
             if not stat.S_ISREG(os.fstat(fileno).st_mode):
                 raise ArticleError("not a regular file", path=path)

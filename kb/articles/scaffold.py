@@ -166,12 +166,16 @@ def _body(lang: Lang, errors: Sequence[str], asked: Sequence[str]) -> str:
 
 
 def write_new(path: Path, data: bytes) -> None:
-    """Creates a file, whole or not at all, and the folders above it. Raises IndexWriteFailed, also when it exists."""
+    """Creates a file, whole or not at all, and the folders above it. Raises IndexWriteFailed, also when it exists, or
+    when its folder is a link: a clone could lead it anywhere, and no article is read from there."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    if path.parent.is_symlink():
+        raise IndexWriteFailed("is a symbolic link", path=path.parent, hint="put a folder in its place")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)
         try:
-            with temporary.open("wb") as file:
+            with temporary.open("xb") as file:
                 file.write(data)
             _publish(temporary, path)
         finally:

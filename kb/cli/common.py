@@ -272,13 +272,19 @@ def ends_of(chunks: Iterable[bytes]) -> bytes:
     return bytes(head) + b"".join(tail)[-half:]
 
 
+def _escaped(char: str) -> str:
+    """As JSON writes it; beyond 16 bits as two halves."""
+    digits = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{digits[at : at + 4]}" for at in range(0, len(digits), 4))
+
+
 def print_json(value: Any, indent: int | None = 1) -> None:
     from kb.text import CONTROL
 
     _require_stdout()
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     # JSON can escape control characters, and bytes of an argument that are not UTF-8.
-    sys.stdout.write(CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text) + "\n")
+    sys.stdout.write(CONTROL.sub(lambda m: _escaped(m[0]), text) + "\n")
     sys.stdout.flush()  # the reader of a batch may be waiting for this answer
 
 

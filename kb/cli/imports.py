@@ -130,7 +130,7 @@ def pages(
             if tray.is_full:
                 return
             try:
-                draft = page_draft(read_article(path.parent, path.name), name, project)
+                draft = page_draft(read_article(path.parent, path.name, named=True), name, project)
             except ArticleError as error:
                 tray.refuse(error)
                 continue

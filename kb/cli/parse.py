@@ -35,7 +35,7 @@ def parse(path: Path, explain: bool, project: str | None, every_question: bool, 
     else:
         root = _root(path)
         inside = path.absolute().relative_to(root).as_posix()
-        data = read_article(root, inside)
+        data = read_article(root, inside, named=True)
     article, reading = parse_and_tell(data, path=inside, every_question=every_question, project=project)
     passages = []
     if explain and reading is not None:

@@ -10,6 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -161,9 +162,9 @@ def missing(folder: Path, path: str, text: str) -> list[Problem]:
     beside |= {os.path.normpath(here.parent / link).replace(os.sep, "/") for link in _LINK.findall(text)}
     with tempfile.TemporaryDirectory(prefix="kb-review-") as made:
         place = Path(made)
-        for other in sorted(beside):
-            if not other.startswith("..") and (folder / other).is_file() and not (folder / other).is_symlink():
-                _put(place / other, (folder / other).read_bytes())
+        for other in sorted(beside & {*list_articles(folder)[0]}):  # a stranger's link leads anywhere
+            with suppress(ArticleError):
+                _put(place / other, read_article(folder, other))
         _put(place / path, text.encode())
         problems = [problem for problem in review(place) if problem.path == path]
     return sorted(problems, key=lambda problem: (problem.level != "error", problem.line or 0))

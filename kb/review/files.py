@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from kb.articles import peek
 from kb.articles.scaffold import PLACEHOLDER
 from kb.review.pages import Found, Page, Pages, at
+from kb.text import HIDDEN
 from kb.text.fences import prose_lines
 from kb.text.steps import steps
 
@@ -21,6 +22,7 @@ __all__ = [
     "draft",
     "duplicate_draft",
     "folded",
+    "hidden_text",
     "left_out",
     "stale",
     "to_write",
@@ -83,6 +85,14 @@ def to_write(pages: Pages) -> Iterator[Found]:
         for number, line in enumerate(page.text.splitlines(), 1):
             if left := PLACEHOLDER.search(line):
                 yield Found(page.path, number, "error", f"is left to write: {left[0]}")
+
+
+def hidden_text(pages: Pages) -> Iterator[Found]:
+    """The first line of a page that says to a machine what no person sees."""
+    for page in pages.pages:
+        if found := HIDDEN.search(page.text):
+            line = page.text.count("\n", 0, found.start()) + 1
+            yield Found(page.path, line, "warning", f"holds characters that nobody sees (U+{ord(found[0]):04X})")
 
 
 def unfinished(page: Page) -> bool:

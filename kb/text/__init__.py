@@ -23,12 +23,13 @@ from kb.text.tokens import (
     term_weights,
     tokenise,
 )
-from kb.text.visible import CONTROL, visible, visible_line
+from kb.text.visible import CONTROL, HIDDEN, visible, visible_line
 
 __all__ = [
     "CONTROL",
     "HAN",
     "HAN_CHAR",
+    "HIDDEN",
     "STOP_WORDS",
     "Segmenter",
     "clean",

@@ -1,19 +1,26 @@
-"""Replaces control characters in untrusted text with symbols, so that a terminal shows them and does not obey them."""
+"""Shows what a terminal would obey in untrusted text, or only a machine would read, as symbols for the eye."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["CONTROL", "visible", "visible_line"]
+__all__ = ["CONTROL", "HIDDEN", "visible", "visible_line"]
 
-CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""characters that move a cursor, change a colour, write a clipboard, or reverse the direction of reading"""
+_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_TAGS = "[\u206a-\u206f\ufff9-\ufffb\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
+_STYLE = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"  # one behind a sign chooses its form: of an emoji, of a name in Chinese
+_WIDTH = "[\u200b-\u200d\u2060-\u2064\ufeff]"  # one joins or parts what stands beside it
+
+HIDDEN = re.compile(f"{_TAGS}|(?<={_STYLE}){_STYLE}|(?<={_WIDTH}){_WIDTH}")
+"""characters without a shape by which a text can say to an agent what no person sees: tags, and runs of those of which
+one has a use"""
+
+CONTROL = re.compile(f"{_CONTROL}|{HIDDEN.pattern}")
+"""those, and characters that move a cursor, change a colour, write a clipboard, or reverse the direction of reading"""
 
 
 def visible(text: str) -> str:
-    """The text with control characters replaced by symbols that show them (ESC becomes ␛)."""
+    """The text with control characters replaced by symbols that show them (ESC becomes ␛), hidden ones by U+FFFD."""
     return CONTROL.sub(lambda m: chr(0x2400 + ord(m[0])) if ord(m[0]) < 0x20 else "\ufffd", text)
 
 
