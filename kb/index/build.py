@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -28,7 +28,7 @@ from kb.arrays import dump
 from kb.articles.assumed import Assumed
 from kb.articles.folder import Skipped, list_articles
 from kb.encoders import DEFAULT, Encoder, open_encoder
-from kb.errors import ArticleError
+from kb.errors import ArticleError, KbError
 from kb.index import mapped, pieces, processes, snapshot
 from kb.index.encoded import identity
 from kb.index.faiss import named
@@ -139,13 +139,15 @@ def build(
     made_by = {"code": code(), "encoder": identity(engine), "assumed": assumed.as_dict()}
     with snapshot.locked(index), _tidy(index):
         held = pieces.last_snapshot(index, made_by)
+        had_drafts = not drafts and _has_drafts(index)
         indexed = {path for piece in held for n, (path, _, _) in enumerate(piece.articles) if n not in piece.gone}
-        begun = pieces.unfinished(index, made_by)
+        noted = {**made_by, "drafts": drafts}
+        begun = pieces.unfinished(index, noted)
         held += begun
         intake = Intake(articles, engine, assumed, drafts=drafts, many=len(paths) >= _WORTH_PROCESSES)
         hashes = Hashes(articles, index, paths)
         found = _Found()
-        changed = _changed(paths, held, hashes, intake, found)
+        changed = _changed(paths, held, hashes, intake, found, had_drafts=had_drafts)
         in_pool = isinstance(encoder, str | None) and engine.name == DEFAULT
         workers = processes.cores() if in_pool and sum(map(len, changed)) >= _WORTH_PROCESSES else 1
         writer = SegmentWriter(index, engine.dim)
@@ -159,13 +161,13 @@ def build(
                     progress("read", found.read, sum(map(len, changed)))
                 if writer.size >= pieces.SEGMENT:
                     new.append(Piece.of(index, writer.finish()))
-                    pieces.remember(index, made_by, [*begun, *new])
+                    pieces.remember(index, noted, [*begun, *new])
                     writer = SegmentWriter(index, engine.dim)
             if writer.articles:
                 new.append(Piece.of(index, writer.finish()))
         except KeyboardInterrupt:  # what was read need not be read again
             if writer.size >= _WORTH_KEEPING:
-                pieces.remember(index, made_by, [*begun, *new, Piece.of(index, writer.finish())])
+                pieces.remember(index, noted, [*begun, *new, Piece.of(index, writer.finish())])
             raise
         finally:
             writer.discard()
@@ -175,7 +177,9 @@ def build(
             raise BuildFailed(sorted(found.bad, key=str), articles)
         held = _joined(index, held, compact=compact, progress=progress)
         held = held or [_empty(index, engine.dim)]
-        manifest = {"kb": kb.__version__, "folder": articles.resolve().name, **made_by}
+        manifest: dict[str, Any] = {"kb": kb.__version__, "folder": articles.resolve().name, **made_by}
+        if drafts:
+            manifest["drafts"] = True
         snapshot_id = publish(index, held, manifest)
         hashes.keep()
     there = [one for piece in held for n, one in enumerate(piece.articles) if n not in piece.gone]
@@ -207,10 +211,17 @@ def _tidy(index: Path) -> Iterator[None]:
 
 
 def _changed(
-    paths: Sequence[str], held: Sequence[Piece], hashes: Hashes, intake: Intake, found: _Found
+    paths: Sequence[str],
+    held: Sequence[Piece],
+    hashes: Hashes,
+    intake: Intake,
+    found: _Found,
+    *,
+    had_drafts: bool,
 ) -> list[list[str]]:
     """The groups of articles that must be read. What the pieces hold of others than the unchanged ones is marked as
-    gone. Of a path that several hold, the last one counts."""
+    gone. Of a path that several hold, the last one counts. `had_drafts`: the pieces hold drafts, which are not wanted
+    now."""
     where: dict[str, tuple[int, int]] = {}
     for number, piece in enumerate(held):
         for place, (path, _, _) in enumerate(piece.articles):
@@ -223,7 +234,8 @@ def _changed(
     there = groups_of(where)
     for key, group in groups_of(paths).items():
         known = there.pop(key, [])
-        if known and _is_as_it_was(group, known, where, held, hashes, intake, found):
+        unwanted = had_drafts and any(map(intake.is_left_out, known))
+        if known and not unwanted and _is_as_it_was(group, known, where, held, hashes, intake, found):
             continue
         changed.append(group)
         _drop(known, where, held)
@@ -262,6 +274,12 @@ def _drop(group: Sequence[str], where: Mapping[str, tuple[int, int]], held: Sequ
     for path in group:
         number, place = where[path]
         held[number].gone.add(place)
+
+
+def _has_drafts(index: Path) -> bool:
+    with suppress(KbError):
+        return bool(snapshot.read_manifest(index)[0].get("drafts"))
+    return False
 
 
 def _jobs(groups: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:

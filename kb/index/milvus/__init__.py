@@ -9,3 +9,5 @@ folder does, with the same numbers.
     publish    an index folder -> new collections, then one switch of an alias
     store      what an alias names, opened (`kb.index.store.Store`)
 """
+
+__all__: list[str] = []
