@@ -1,12 +1,15 @@
-"""How a base grows: build, size, opening, first and later searches, an edit, and how near the approximate search is.
+"""What grows with a base, and what does not: kb at several sizes, beside what a user would pick instead.
 
-    python scripts/bench/scale.py FOLDER [--sizes 1000 10000 100000] [--no-build]
+    python scripts/bench/scale.py                                   1,000 and 10,000 records
+    python scripts/bench/scale.py --sizes 1000 10000 100000 1000000 --folder /data/scale
+    python scripts/bench/report.py /data/scale/figures.json         the table, and with --plots the plots
 
-For each size FOLDER/<size> gets made-up articles (`scripts/bench/articles.py`, which says what they are), an index, and
-these figures, as a table. A million records take half an hour on two cores, 4 GB of disk for the articles and 7 GB for
-the index. `--no-build` measures an index that is there. A search in a fresh process is compared with one over the first
-size, run in turn with it. Recall: of the ten records nearest to a question by comparing all vectors, the share of those
-that the store names among twenty, as many as a search looks at.
+For each size it writes made-up articles (`articles.py`) and measures the build as a whole process, the index on the
+disk, opening and searching in a process of its own (`ask.py`), and a build after the edit of one article. The peers
+(`peers.py`) get the same articles and questions; one that is not installed is left out with the reason, and so are
+sizes that it takes too long for: there its build is reckoned from a smaller one, and marked. At the end searches in
+fresh processes take turns over all sizes, since machines are noisy. All figures so far are in FOLDER/figures.json;
+articles that are there are used again. Peaks of memory need Linux.
 """
 
 from __future__ import annotations
@@ -14,147 +17,233 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
+import re
+import shutil
 import statistics
-import subprocess
 import sys
-import time
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from measured import Failed, run, size_of
+from peers import PEERS, missing
 
-from kb.base import KnowledgeBase
-from kb.index.vectors import Vectors
+from articles import Articles, write
 
 HERE = Path(__file__).parent
-OPEN = """
-import resource, sys, time
-import faiss, numpy, kb.base, kb.search.searcher, kb.index.faiss, kb.encoders.static
-from kb.base import KnowledgeBase
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-times = []
-for _ in range(5):
-    started = time.perf_counter()
-    base = KnowledgeBase.open(sys.argv[1])
-    times.append(time.perf_counter() - started)
-    base.close()
-print(sorted(times)[2] * 1000)
-"""
-BUILD = """
-import json, resource, sys, time
-from pathlib import Path
-from kb.index.build import build
-started = time.perf_counter()
-report = build(Path(sys.argv[1]), Path(sys.argv[2]))
-both = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-print(json.dumps({"s": time.perf_counter() - started, "records": report.records, "segments": report.segments,
-                  "parsed": report.parsed, "own_mb": both[0] // 1024, "child_mb": both[1] // 1024}))
-"""
+KB = [sys.executable, "-m", "kb"]
+LITERAL = {"grep": ["grep", "-rlF"], "ripgrep": ["rg", "-lF"]}
+LITERALS = 20  # questions for these two
+
+Figures = dict[str, Any]
 
 
-def run(script: str, *arguments: Path) -> str:
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+@dataclass
+class Bench:
+    folder: Path
+    figures: Figures = field(default_factory=dict)
+
+    def save(self) -> None:
+        (self.folder / "figures.json").write_text(json.dumps(self.figures, indent=1, ensure_ascii=False) + "\n")
+
+    def tool(self, name: str) -> Figures:
+        """The figures of a tool, by the number of records."""
+        found: Figures = self.figures["tools"].setdefault(name, {})
+        return found
+
+    def place(self, records: int, name: str) -> Path:
+        return self.folder / str(records) / name
+
+    def made(self, articles: Articles, records: int, questions: int) -> None:
+        """Writes the articles and questions of a size, unless they are there."""
+        folder, done = self.place(records, "articles"), self.place(records, "questions.jsonl")
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            write(folder, records, articles)
+            lines = [json.dumps(one, ensure_ascii=False) for one in articles.questions(records, questions)]
+            done.write_text("\n".join(lines) + "\n", "utf-8")
+
+    def kb(self, records: int, smallest: int) -> None:
+        articles, index = self.place(records, "articles"), self.place(records, "kb")
+        questions = self.place(records, "questions.jsonl")
+        shutil.rmtree(index, ignore_errors=True)
+        build = [*KB, "build", "--articles", str(articles), "--index", str(index), "--json"]
+        cost = run(build)
+        report = json.loads(cost.output)
+        if report["records"] != records:
+            raise Failed(f"{report['records']} records were built and not {records}")
+        ours = self.tool("kb").setdefault(str(records), {})
+        ours |= {"build_s": cost.seconds, "build_cores": cost.cores, "build_memory": cost.memory}
+        ours |= {"bytes": size_of(index), "bytes_of": _by_stem(index), "segments": report.get("segments", 1)}
+        small = ["--small", str(self.place(smallest, "kb"))]
+        asked = run([sys.executable, str(HERE / "ask.py"), str(index), str(questions), *small])
+        ours |= json.loads(asked.output)
+        ours |= self._edited(build, articles)
+
+    @staticmethod
+    def _edited(build: Sequence[str], articles: Path) -> Figures:
+        """A build after the edit of one article, which is as it was afterwards."""
+        edited = articles / Articles.path(0)
+        before = edited.read_text("utf-8")
+        try:
+            edited.write_text(before.replace("## ", "## Once more: ", 1), "utf-8")
+            cost = run(build)
+        finally:
+            edited.write_text(before, "utf-8")
+        parsed = json.loads(cost.output)["parsed"]
+        if parsed != 1:
+            raise Failed(f"{parsed} articles were parsed after the edit of one")
+        return {"edit_s": cost.seconds, "edit_memory": cost.memory}
+
+    def peer(self, name: str, records: int, patience: float) -> None:
+        """A peer at a size; a build that would take more than `patience` seconds is reckoned from a smaller one."""
+        theirs = self.tool(name)
+        built = [int(size) for size, one in theirs.items() if "build_s" in one and "reckoned_from" not in one]
+        if built:
+            largest = max(built)
+            seconds = theirs[str(largest)]["build_s"] * records / largest
+            if seconds > patience:
+                theirs[str(records)] = {"build_s": seconds, "reckoned_from": largest}
+                return
+        index = self.place(records, name)
+        shutil.rmtree(index, ignore_errors=True)
+        script = [sys.executable, str(HERE / "peers.py"), name]
+        cost = run([*script, "build", str(self.place(records, "articles")), str(index)])
+        if (found := json.loads(cost.output)["records"]) != records:
+            raise Failed(f"{found} records were built and not {records}")
+        mine = theirs.setdefault(str(records), {})
+        mine |= {"build_s": cost.seconds, "build_cores": cost.cores, "build_memory": cost.memory}
+        mine |= {"bytes": size_of(index)}
+        mine |= json.loads(run([*script, "ask", str(index), str(self.place(records, "questions.jsonl"))]).output)
+
+    def literal(self, name: str, records: int) -> None:
+        """Which files hold the first line of a question as it stands: there is no order, so five files may be found."""
+        questions = _questions(self.place(records, "questions.jsonl"), "error")[:LITERALS]
+        articles = self.place(records, "articles")
+        took, right = [], 0
+        for question in questions:
+            cost = run([*LITERAL[name], "--", question["query"].split("\n")[0], str(articles)], fine=(0, 1))
+            found = [f"{Path(path).parent.name}-{Path(path).stem}" for path in cost.output.split("\n") if path]
+            took.append(cost.seconds * 1000)
+            right += len(found) <= 5 and question["issue"].partition("#")[0] in found
+        ours = self.tool(name).setdefault(str(records), {})
+        ours |= {"cold_ms": statistics.median(took), "build_s": 0, "bytes": 0}
+        ours |= {"questions": len(questions), "right_at_5": right / len(questions)}
+
+    def cold(self, rounds: int) -> None:
+        """Searches in fresh processes, every size and tool in turn; the same questions everywhere."""
+        smallest = min(map(int, self.tool("kb")))
+        questions = [one["query"] for one in _questions(self.place(smallest, "questions.jsonl"), "error")][:rounds]
+        commands: dict[tuple[str, str], list[str]] = {}
+        for name in ("kb", *PEERS):
+            for size, one in self.figures["tools"].get(name, {}).items():
+                index = str(self.place(int(size), name))
+                if "warm_p50_ms" in one:
+                    script = [sys.executable, str(HERE / "peers.py"), name, "one", index]
+                    commands[name, size] = [*KB, "search", "--index", index, "--json"] if name == "kb" else script
+        took: dict[tuple[str, str], list[float]] = {one: [] for one in commands}
+        peaks: dict[tuple[str, str], list[int]] = {one: [] for one in commands}
+        for at in range(-1, len(questions)):  # the first round reads the files, and does not count
+            for one, command in commands.items():
+                fine = (0, 1) if one[0] == "kb" else (0,)  # 1: nothing known
+                cost = run([*command, questions[at]], fine=fine)
+                if at >= 0:
+                    took[one].append(cost.seconds * 1000)
+                    peaks[one].append(cost.memory or 0)
+        for (name, size), some in took.items():
+            least = statistics.median(took[name, str(smallest)]) if (name, str(smallest)) in took else None
+            median = statistics.median(some)
+            figures = {"cold_ms": median, "cold_memory": max(peaks[name, size]) or None}
+            self.tool(name)[size] |= figures | ({"cold_ratio": median / least} if least else {})
+        self.save()
 
 
-def build(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run(BUILD, folder / "articles", folder / "index"))
-    return found
+def _by_stem(index: Path) -> dict[str, int]:
+    """Bytes of an index by what its files hold."""
+    found: dict[str, int] = {}
+    for path in index.iterdir():
+        stem = re.split(r"-[0-9a-f]{12}\b", path.name)[0].rstrip("0123456789-") or path.name
+        found[stem] = found.get(stem, 0) + path.stat().st_size
+    return dict(sorted(found.items()))
 
 
-def edit(folder: Path) -> dict[str, Any]:
-    path = next((folder / "articles").rglob("*.md"))
-    path.write_text(path.read_text("utf-8") + f"\nWritten at {time.time_ns()}.\n", "utf-8")
-    return build(folder)
+def _questions(path: Path, kind: str) -> list[dict[str, str]]:
+    found = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [one for one in found if one["kind"] == kind]
 
 
-def cold(index: Path, question: str) -> float:
-    """Seconds of `kb search` in a fresh process."""
-    started = time.perf_counter()
-    command = [sys.executable, "-m", "kb", "search", "--index", str(index), question]
-    subprocess.run(command, capture_output=True, check=False)
-    return time.perf_counter() - started
+def _machine() -> Figures:
+    model = "unknown processor"
+    if Path("/proc/cpuinfo").exists():
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        model = found[1] if found else model
+    return {"processor": model, "cores": os.cpu_count(), "python": platform.python_version()}
 
 
-def warm(index: Path, questions: list[dict[str, str]]) -> dict[str, float]:
-    """Milliseconds of a search in one thread, after a hundred others; how many are right; recall."""
-    with KnowledgeBase.open(index) as base:
-        searcher = base.searcher
-        for one in questions[:100]:
-            searcher.search(one["query"], 5)
-        took, first, five = [], 0, 0
-        for one in questions[100:]:
-            started = time.perf_counter()
-            found = [hit.issue for hit in searcher.search(one["query"], 5).hits]
-            took.append((time.perf_counter() - started) * 1000)
-            first += found[:1] == [one["issue"]]
-            five += one["issue"] in found
-        asked = len(took)
-        recall = _recall(base, [one["query"] for one in questions[100:160]])
-    took.sort()
-    p50, p99 = took[asked // 2], took[int(asked * 0.99)]
-    return {"p50_ms": p50, "p99_ms": p99, "first": first / asked, "five": five / asked, "recall": recall}
+def _load() -> float:
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
-def _recall(base: KnowledgeBase, questions: list[str]) -> float:
-    """Of the ten records that comparing all vectors names, the share that the store names."""
-    store, encoder = base.searcher.store, base.searcher.encoder
-    segments = store.segments  # type: ignore[attr-defined]
-    starts = store.header.columns.starts.tolist()
-    found = wanted = 0
-    for vector in encoder.encode(questions, kind="query"):
-        best: list[tuple[float, int]] = []
-        for start, segment in zip(starts, segments, strict=False):
-            exact = Vectors(segment._views, segment._view_starts, segment._kinds).nearest(vector, 10)
-            best += [(score, start + row) for row, score in zip(exact.rows, exact.scores, strict=True)]
-        rows = {row for _, row in sorted(best, reverse=True)[:10]}
-        found += len(rows & set(store.dense(np.asarray(vector), 20).rows))
-        wanted += len(rows)
-    return found / wanted if wanted else 1.0
-
-
-def size_mb(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) >> 20
+def measure(bench: Bench, sizes: Sequence[int], names: Sequence[str], questions: int, patience: float) -> None:
+    articles = Articles()
+    for records in sorted(sizes):
+        bench.made(articles, records, questions)
+        load = _load()
+        for name in ("kb", *names):
+            print(f"{records} records: {name}", file=sys.stderr, flush=True)
+            try:
+                if name == "kb":
+                    bench.kb(records, min(sizes))
+                elif name in LITERAL:
+                    bench.literal(name, records)
+                else:
+                    bench.peer(name, records, patience)
+            except Failed as error:
+                bench.tool(name)[str(records)] = {"failed": str(error)}
+                print(f"  {error}", file=sys.stderr)
+            bench.save()
+        bench.figures["load"][str(records)] = [load, _load()]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10_000, 100_000])
-    parser.add_argument("--no-build", action="store_true")
-    parser.add_argument("--runs", type=int, default=5, help="of a search in a fresh process")
-    args = parser.parse_args()
-    print(f"{os.cpu_count()} cores; times in this table are of one machine and one moment")
-    head = (
-        "records | build s | records/s | peak MB (one child) | index MB | segments | edit s | open ms | cold s (ratio) "
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10_000], metavar="RECORDS")
+    parser.add_argument(
+        "--folder", type=Path, help="articles, indexes and figures stay there; default: a temporary one"
     )
-    print(head + "| p50 ms | p99 ms | right first / in five | recall@10")
-    print("--- | " * 12 + "---")
-    smallest: tuple[Path, str] | None = None
-    for size in args.sizes:
-        folder = args.folder / str(size)
-        if not (folder / "articles").exists():
-            making = [sys.executable, str(HERE / "articles.py"), str(folder), "--records", str(size)]
-            subprocess.run(making, check=True, capture_output=True)
-        questions = [json.loads(line) for line in (folder / "questions.jsonl").read_text("utf-8").splitlines()]
-        built = {} if args.no_build else build(folder)
-        question = questions[-1]["query"]
-        smallest = smallest or (folder / "index", question)
-        pairs = [(cold(*smallest), cold(folder / "index", question)) for _ in range(args.runs + 1)][1:]
-        ratio = statistics.median(b / a for a, b in pairs)
-        told = warm(folder / "index", questions)
-        opened = float(run(OPEN, folder / "index"))
-        edited = edit(folder)
-        rate = f"{built['records'] / built['s']:.0f}" if built else "-"
-        print(
-            f"{edited['records']} | {built.get('s', float('nan')):.0f} | {rate} | "
-            f"{built.get('own_mb', '-')} ({built.get('child_mb', '-')}) | {size_mb(folder / 'index')} | "
-            f"{edited['segments']} | {edited['s']:.1f} | {opened:.0f} | "
-            f"{statistics.median(b for _, b in pairs):.2f} ({ratio:.2f}) | {told['p50_ms']:.1f} | "
-            f"{told['p99_ms']:.1f} | {told['first']:.2f} / {told['five']:.2f} | {told['recall']:.3f}",
-            flush=True,
-        )
-    return 0
+    parser.add_argument("--peers", nargs="*", default=[*PEERS, *LITERAL], choices=[*PEERS, *LITERAL])
+    parser.add_argument("--questions", type=int, default=500, help="for each size")
+    parser.add_argument("--patience", type=float, default=900, metavar="SECONDS", help="for a build of a peer")
+    parser.add_argument("--cold", type=int, default=9, metavar="ROUNDS", help="searches in a fresh process")
+    args = parser.parse_args()
+    if min(args.sizes) < 100:
+        parser.error("the smallest size is 100 records")
+    with tempfile.TemporaryDirectory() as temporary:
+        bench = Bench(args.folder or Path(temporary))
+        bench.folder.mkdir(parents=True, exist_ok=True)
+        bench.figures = {"machine": _machine(), "load": {}, "left_out": {}, "tools": {}}
+        names: list[str] = []
+        for name in args.peers:
+            lacks = [LITERAL[name][0]] if name in LITERAL else missing(name)
+            if name in LITERAL and shutil.which(lacks[0]):
+                lacks = []
+            if lacks:
+                bench.figures["left_out"][name] = f"not installed: {', '.join(lacks)}"
+            else:
+                names.append(name)
+        measure(bench, args.sizes, names, args.questions, args.patience)
+        try:
+            bench.cold(args.cold)
+        except Failed as error:
+            print(f"a search in a fresh process: {error}", file=sys.stderr)
+            return 1
+        report = [sys.executable, str(HERE / "report.py"), str(bench.folder / "figures.json")]
+        print(run(report).output, end="")
+    failed = [size for size, one in bench.tool("kb").items() if "failed" in one]
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
