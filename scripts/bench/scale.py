@@ -8,8 +8,10 @@ For each size it writes made-up articles (`articles.py`) and measures the build 
 disk, opening and searching in a process of its own (`ask.py`), and a build after the edit of one article. The peers
 (`peers.py`) get the same articles and questions; one that is not installed is left out with the reason, and so are
 sizes that it takes too long for: there its build is reckoned from a smaller one, and marked. At the end searches in
-fresh processes take turns over all sizes, since machines are noisy. All figures so far are in FOLDER/figures.json;
-articles that are there are used again. Peaks of memory need Linux.
+fresh processes take turns over all sizes, since machines are noisy. Peaks of memory need Linux.
+
+Every figure is in FOLDER/figures.json as soon as it was measured. What is there is not measured again, but for those
+searches: an interrupted run goes on. For a changed kb take its figures out, or the file.
 """
 
 from __future__ import annotations
@@ -46,6 +48,12 @@ class Bench:
     folder: Path
     figures: Figures = field(default_factory=dict)
 
+    def kept(self) -> Figures:
+        """The figures of an earlier run."""
+        path = self.folder / "figures.json"
+        found: Figures = json.loads(path.read_text()) if path.exists() else {}
+        return found
+
     def save(self) -> None:
         (self.folder / "figures.json").write_text(json.dumps(self.figures, indent=1, ensure_ascii=False) + "\n")
 
@@ -68,20 +76,24 @@ class Bench:
 
     def kb(self, records: int, smallest: int) -> None:
         articles, index = self.place(records, "articles"), self.place(records, "kb")
-        questions = self.place(records, "questions.jsonl")
-        shutil.rmtree(index, ignore_errors=True)
-        build = [*KB, "build", "--articles", str(articles), "--index", str(index), "--json"]
-        cost = run(build)
-        report = json.loads(cost.output)
-        if report["records"] != records:
-            raise Failed(f"{report['records']} records were built and not {records}")
         ours = self.tool("kb").setdefault(str(records), {})
-        ours |= {"build_s": cost.seconds, "build_cores": cost.cores, "build_memory": cost.memory}
-        ours |= {"bytes": size_of(index), "bytes_of": _by_stem(index), "segments": report.get("segments", 1)}
-        small = ["--small", str(self.place(smallest, "kb"))]
-        asked = run([sys.executable, str(HERE / "ask.py"), str(index), str(questions), *small])
-        ours |= json.loads(asked.output)
-        ours |= self._edited(build, articles)
+        build = [*KB, "build", "--articles", str(articles), "--index", str(index), "--json"]
+        if "build_s" not in ours:
+            shutil.rmtree(index, ignore_errors=True)
+            cost = run(build)
+            report = json.loads(cost.output)
+            if report["records"] != records:
+                raise Failed(f"{report['records']} records were built and not {records}")
+            ours |= {"build_s": cost.seconds, "build_cores": cost.cores, "build_memory": cost.memory}
+            ours |= {"bytes": size_of(index), "bytes_of": _by_stem(index), "segments": report.get("segments", 1)}
+            self.save()
+        if "warm_p50_ms" not in ours:
+            small = ["--small", str(self.place(smallest, "kb"))]
+            questions = str(self.place(records, "questions.jsonl"))
+            ours |= json.loads(run([sys.executable, str(HERE / "ask.py"), str(index), questions, *small]).output)
+            self.save()
+        if "edit_s" not in ours:
+            ours |= self._edited(build, articles)
 
     @staticmethod
     def _edited(build: Sequence[str], articles: Path) -> Figures:
@@ -101,6 +113,8 @@ class Bench:
     def peer(self, name: str, records: int, patience: float) -> None:
         """A peer at a size; a build that would take more than `patience` seconds is reckoned from a smaller one."""
         theirs = self.tool(name)
+        if "warm_p50_ms" in theirs.get(str(records), {}):
+            return
         built = [int(size) for size, one in theirs.items() if "build_s" in one and "reckoned_from" not in one]
         if built:
             largest = max(built)
@@ -194,6 +208,7 @@ def measure(bench: Bench, sizes: Sequence[int], names: Sequence[str], questions:
         load = _load()
         for name in ("kb", *names):
             print(f"{records} records: {name}", file=sys.stderr, flush=True)
+            bench.tool(name).get(str(records), {}).pop("failed", None)
             try:
                 if name == "kb":
                     bench.kb(records, min(sizes))
@@ -202,7 +217,7 @@ def measure(bench: Bench, sizes: Sequence[int], names: Sequence[str], questions:
                 else:
                     bench.peer(name, records, patience)
             except Failed as error:
-                bench.tool(name)[str(records)] = {"failed": str(error)}
+                bench.tool(name).setdefault(str(records), {})["failed"] = str(error)
                 print(f"  {error}", file=sys.stderr)
             bench.save()
         bench.figures["load"][str(records)] = [load, _load()]
@@ -224,7 +239,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         bench = Bench(args.folder or Path(temporary))
         bench.folder.mkdir(parents=True, exist_ok=True)
-        bench.figures = {"machine": _machine(), "load": {}, "left_out": {}, "tools": {}}
+        bench.figures = {"load": {}, "tools": {}, **bench.kept(), "machine": _machine(), "left_out": {}}
         names: list[str] = []
         for name in args.peers:
             lacks = [LITERAL[name][0]] if name in LITERAL else missing(name)
