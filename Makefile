@@ -1,4 +1,4 @@
-.PHONY: test lint check bench crash mutate evidence ci
+.PHONY: test lint check bench scale crash mutate evidence ci
 
 test:            ## the default tests
 	pytest
@@ -16,6 +16,9 @@ bench:           ## the figures in the README
 	python scripts/cold_start.py
 	python scripts/bench_build.py
 	python scripts/fit_ranking.py
+
+scale:           ## 1,000 and 10,000 made-up records, beside what one would use instead (docs/scale.md; about 15 minutes)
+	python scripts/bench/scale.py
 
 crash:           ## kill, fill up and break a real build at every step (needs strace)
 	python scripts/crash.py

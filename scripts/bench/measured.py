@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-EVERY = 0.1  # seconds between two looks at the memory
+EVERY = 0.1  # seconds between two looks at the memory, or more
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,11 @@ def run(command: Sequence[str], *, fine: Sequence[int] = (0,), timeout: float | 
         highest, over = [0], threading.Event()
 
         def watch() -> None:
-            while not over.wait(EVERY):
+            pause = EVERY
+            while not over.wait(pause):
+                looked = time.perf_counter()
                 highest[0] = max(highest[0], _memory(process.pid))
+                pause = max(EVERY, 50 * (time.perf_counter() - looked))  # a look at gigabytes takes a while
 
         watcher = threading.Thread(target=watch)
         watcher.start()

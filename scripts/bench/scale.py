@@ -11,7 +11,8 @@ sizes that it takes too long for: there its build is reckoned from a smaller one
 fresh processes take turns over all sizes, since machines are noisy. Peaks of memory need Linux.
 
 Every figure is in FOLDER/figures.json as soon as it was measured. What is there is not measured again, but for those
-searches: an interrupted run goes on. For a changed kb take its figures out, or the file.
+searches: an interrupted run goes on. For a changed kb take its figures out, or the file; with `--no-build` the indexes
+that are there (FOLDER/<records>/index) are measured as they are.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ Figures = dict[str, Any]
 @dataclass
 class Bench:
     folder: Path
+    build: bool = True
+    """False: the indexes of kb are there"""
     figures: Figures = field(default_factory=dict)
 
     def kept(self) -> Figures:
@@ -75,20 +78,21 @@ class Bench:
             done.write_text("\n".join(lines) + "\n", "utf-8")
 
     def kb(self, records: int, smallest: int) -> None:
-        articles, index = self.place(records, "articles"), self.place(records, "kb")
+        articles, index = self.place(records, "articles"), self.place(records, "index")
         ours = self.tool("kb").setdefault(str(records), {})
         build = [*KB, "build", "--articles", str(articles), "--index", str(index), "--json"]
-        if "build_s" not in ours:
+        if "build_s" not in ours and self.build:
             shutil.rmtree(index, ignore_errors=True)
             cost = run(build)
             report = json.loads(cost.output)
             if report["records"] != records:
                 raise Failed(f"{report['records']} records were built and not {records}")
             ours |= {"build_s": cost.seconds, "build_cores": cost.cores, "build_memory": cost.memory}
-            ours |= {"bytes": size_of(index), "bytes_of": _by_stem(index), "segments": report.get("segments", 1)}
-            self.save()
+            ours["segments"] = report["segments"]
         if "warm_p50_ms" not in ours:
-            small = ["--small", str(self.place(smallest, "kb"))]
+            ours |= {"bytes": size_of(index), "bytes_of": _by_stem(index)}
+            self.save()
+            small = ["--small", str(self.place(smallest, "index"))]
             questions = str(self.place(records, "questions.jsonl"))
             ours |= json.loads(run([sys.executable, str(HERE / "ask.py"), str(index), questions, *small]).output)
             self.save()
@@ -154,7 +158,7 @@ class Bench:
         commands: dict[tuple[str, str], list[str]] = {}
         for name in ("kb", *PEERS):
             for size, one in self.figures["tools"].get(name, {}).items():
-                index = str(self.place(int(size), name))
+                index = str(self.place(int(size), "index" if name == "kb" else name))
                 if "warm_p50_ms" in one:
                     script = [sys.executable, str(HERE / "peers.py"), name, "one", index]
                     commands[name, size] = [*KB, "search", "--index", index, "--json"] if name == "kb" else script
@@ -231,13 +235,14 @@ def main() -> int:
     )
     parser.add_argument("--peers", nargs="*", default=[*PEERS, *LITERAL], choices=[*PEERS, *LITERAL])
     parser.add_argument("--questions", type=int, default=500, help="for each size")
+    parser.add_argument("--no-build", action="store_true", help="measure the indexes of kb that are there")
     parser.add_argument("--patience", type=float, default=900, metavar="SECONDS", help="for a build of a peer")
     parser.add_argument("--cold", type=int, default=9, metavar="ROUNDS", help="searches in a fresh process")
     args = parser.parse_args()
     if min(args.sizes) < 100:
         parser.error("the smallest size is 100 records")
     with tempfile.TemporaryDirectory() as temporary:
-        bench = Bench(args.folder or Path(temporary))
+        bench = Bench(args.folder or Path(temporary), not args.no_build)
         bench.folder.mkdir(parents=True, exist_ok=True)
         bench.figures = {"load": {}, "tools": {}, **bench.kept(), "machine": _machine(), "left_out": {}}
         names: list[str] = []
