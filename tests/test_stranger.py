@@ -216,6 +216,8 @@ def test_the_page_of_a_strangers_base(at_home: Path) -> None:
                     "<script src=", ""
                 )
                 assert SECRET not in answer.text
+                if "html" in answer.headers["content-type"]:
+                    assert not CONTROL.search(answer.text) and not HIDDEN.search(answer.text)
                 assert answer.status_code == 200 or "/etc" not in answer.text
         assert not seen.code
         assert not seen.run
