@@ -564,8 +564,9 @@ def test_an_issue_is_told_once_in_a_language(old: tuple[Path, Path], write: Writ
         FakeEncoder(seed=1, name="other-vectors"),
         FakeEncoder(seed=1, revision="2"),
         FakeEncoder(32),
+        FakeEncoder(seed=1),
     ],
-    ids=["other dim", "same dim", "same name, other revision", "same name, other dim"],
+    ids=["other dim", "same dim", "same name, other revision", "same name, other dim", "only its vectors differ"],
 )
 def test_an_index_of_another_encoder_is_refused_and_built_anew(old: tuple[Path, Path], other: FakeEncoder) -> None:
     articles, index = old

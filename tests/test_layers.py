@@ -527,11 +527,35 @@ def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
                     yield where, pattern
 
 
+def _written_within() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Patterns that stand where they are used, inside of a function: `re.search(r"<t[drh]", text, re.IGNORECASE)`."""
+    names = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
+    for path in _files():
+        for node in ast.walk(_tree(path)):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names):
+                continue
+            if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and node.args):
+                continue
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                flags = 0
+                for name in ast.walk(node):
+                    if isinstance(name, ast.Attribute) and name.attr.isupper():
+                        flags |= getattr(re, name.attr)
+                yield (
+                    f"{_name(path).removesuffix('.py').replace('/', '.')}.line{node.lineno}",
+                    re.compile(first.value, flags),
+                )
+
+
 PATTERNS = dict(_patterns())
+_KNOWN = {(pattern.pattern, pattern.flags) for pattern in PATTERNS.values()}
+PATTERNS |= {name: one for name, one in _written_within() if (one.pattern, one.flags) not in _KNOWN}
 
 
 def test_patterns_are_found() -> None:
     assert len(PATTERNS) > 50
+    assert any(".line" in name for name in PATTERNS), "those within functions"
     assert {"kb.logs.prefix._PREFIX", "kb.text.tokens._TOKEN", "kb.logs.codes._XID"} <= PATTERNS.keys()
 
 

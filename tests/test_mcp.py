@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from conftest import article
+from conftest import THOROUGH, article
 
 from kb import KnowledgeBase
 from kb.bases import open_bases
@@ -128,6 +129,35 @@ def test_tools_that_only_read(index: Path) -> None:
     assert "present no remedy as known" in " ".join(tools[0].description.split())
     paid = instructions + json.dumps([tool.model_dump(mode="json", exclude_none=True) for tool in tools])
     assert tokens(paid) < 1300  # at the start of every session
+
+
+PINNED = {
+    "search_issues": "0d5896b130fc",
+    "explain_log": "bcfc14a97fbe",
+    "explain_log without files": "95f347e84daf",
+    "get_issue": "826effb52c6e",
+    "list_projects": "ece593bf96bf",
+    "give_feedback": "fb9341c70405",
+    "instructions": "6fd9fd391a80",
+}
+
+
+def test_what_agents_are_told_of_a_tool_changes_only_on_purpose(index: Path) -> None:
+    """A person allows a tool for what it says of itself; who changes that, changes the digest here."""
+    from kb.serve.mcp import words
+    from kb.serve.mcp.tools import Tools
+
+    def never() -> Any:
+        raise AssertionError
+
+    said: dict[str, Any] = {"instructions": words.INSTRUCTIONS}
+    for suffix, roots in (("", [index]), (" without files", [])):
+        for name, tool in Tools(never, roots=roots, votes=never).by_name.items():
+            arguments = {key: one.get("description") for key, one in tool.schema.get("properties", {}).items()}
+            if not suffix or name == "explain_log":
+                said[name + suffix] = [tool.title, tool.description, arguments, tool.only_reads]
+    digests = {name: hashlib.sha256(json.dumps(one).encode()).hexdigest()[:12] for name, one in said.items()}
+    assert digests == PINNED
 
 
 def test_ten_questions_are_answered_as_the_command_line_does(index: Path) -> None:
@@ -664,6 +694,31 @@ def test_junk_on_stdin_and_nothing_but_the_protocol_on_stdout(index: Path) -> No
     for number in (9, 10):
         assert answers[number]["result"]["_meta"]["kb/answer"]["verdict"] == "known"
         assert "`ms-swift-ovis2-grpo#2`" in answers[number]["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("broken", ["a damaged index", *(["no index", "kb.toml is wrong"] if THOROUGH else [])])
+def test_whatever_is_wrong_stdout_holds_only_the_protocol(broken: str, index: Path, tmp_path: Path) -> None:
+    """Warnings and errors go to stderr or into an answer; and the end of stdin is the end."""
+    asked = index
+    if broken == "kb.toml is wrong":
+        (tmp_path / "home" / ".config" / "kb-issues").mkdir(parents=True)
+        (tmp_path / "home" / ".config" / "kb-issues" / "kb.toml").write_text("[bases\n")
+    else:
+        asked = tmp_path / "index"
+        asked.mkdir()
+        if broken == "a damaged index":
+            (asked / "manifest.json").write_text("{")
+    ask = {"name": "search_issues", "arguments": {"query": "pop from an empty deque"}}
+    call = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": ask}
+    sent = b"".join(json.dumps(one).encode() + b"\n" for one in (HELLO, READY, call))
+    ended = subprocess.run(command(asked), input=sent, capture_output=True, timeout=60)
+    messages = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert all(message["jsonrpc"] == "2.0" for message in messages)
+    assert b"Traceback" not in ended.stderr
+    if ended.returncode == 0:
+        assert {message.get("id") for message in messages} >= {1}
+    else:
+        assert ended.stderr.startswith(b"kb: "), "an end before the first word says why"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and signals of POSIX")

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_text import SEEN
 
 from kb.serve import page
-from kb.text import CONTROL
+from kb.text import CONTROL, visible
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node, which runs the modules")
 
@@ -93,7 +94,9 @@ def test_the_page_shows_control_characters_as_the_terminal_does() -> None:
         }
         """
     )
-    assert "".join(map(chr, shown)) == "".join(CONTROL.findall("".join(map(chr, range(0x10000)))))
+    assert [*map(chr, shown)] == [one for one in map(chr, range(0x10000)) if CONTROL.search(one)]
+    texts = [text for text, _ in SEEN.values()]
+    assert in_node("result = given.map(parts.visible)", texts) == [visible(text) for text in texts]
 
 
 @pytest.mark.parametrize("confidence", [0.01, 0.5, 0.99])

@@ -447,6 +447,24 @@ def test_from_eight_threads(base: KnowledgeBase) -> None:
     assert all(answer == alone[i] for i, answer in together)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_with_another_number_of_cores(threads: int, base: KnowledgeBase) -> None:
+    """FAISS may add up in another order; nobody sees that."""
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    alone = [_timeless(base.search(text)) for text in SAMPLE]
+    faiss.omp_set_num_threads(threads)
+    try:
+        found = [_timeless(base.search(text)) for text in SAMPLE]
+    finally:
+        faiss.omp_set_num_threads(before)
+    for one, other in zip(alone, found, strict=True):
+        assert [hit["issue"] for hit in one["results"]] == [hit["issue"] for hit in other["results"]]
+        for mine, theirs in zip(one["results"], other["results"], strict=True):
+            assert mine["score"] == pytest.approx(theirs["score"], abs=1e-5)
+
+
 def test_from_another_opening(index: Path, base: KnowledgeBase) -> None:
     with KnowledgeBase.open(index) as other:
         assert [_timeless(other.search(text)) for text in SAMPLE] == [_timeless(base.search(text)) for text in SAMPLE]

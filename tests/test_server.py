@@ -350,6 +350,92 @@ def test_other_pages_may_not(client: TestClient, method: str) -> None:
         assert not [name for name in response.headers if name.startswith("access-control")]
 
 
+# Who asks -> the status with which every route answers it; None: as the route does for everybody.
+WHO: list[tuple[int | None, list[tuple[str, str]]]] = [
+    *((None, [("host", host)]) for host in GOOD_HOSTS),
+    *((421, [("host", host)]) for host in BAD_HOSTS),
+    (421, []),
+    (421, [("host", "localhost"), ("host", "localhost")]),
+    (421, [("host", "localhost"), ("host", "evil.example")]),
+    (421, [("host", "evil.example"), ("x-forwarded-host", "localhost")]),
+    (None, [("host", "localhost"), ("x-forwarded-host", "evil.example")]),  # from nobody's proxy: no word of it counts
+    (None, [("host", "localhost:8080"), ("origin", HOME)]),
+    *((403, [("host", "localhost:8080"), ("origin", origin)]) for origin in BAD_ORIGINS),
+    (403, [("host", "localhost:8080"), ("origin", HOME), ("origin", HOME)]),
+    (403, [("host", "localhost:8080"), ("origin", HOME), ("origin", "null")]),
+    (403, [("host", "localhost:8080"), ("sec-fetch-site", "cross-site")]),
+    (403, [("host", "localhost:8080"), ("sec-fetch-site", "same-site")]),
+    (403, [("host", "localhost:8080"), ("sec-fetch-site", "none"), ("sec-fetch-site", "cross-site")]),
+    (403, [("host", "localhost:8080"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")]),
+    (None, [("host", "localhost:8080"), ("sec-fetch-site", "same-origin")]),
+]
+
+
+def with_routes(base: KnowledgeBase, patch: pytest.MonkeyPatch, **options: Any) -> tuple[Any, list[tuple[str, str]]]:
+    """The application, and (method, path) of all that its modules bring."""
+    from kb.serve import app
+
+    tables: list[Any] = []
+    application = app.application
+    patch.setattr(app, "application", lambda found: tables.extend(found) or application(found))
+    made = create_app(base, **options)
+    routes = [
+        (method, re.sub(r"\{\w+(:\w+)?\}", "1", path))
+        for table in tables
+        for path, methods in [*table.routes.items(), *((path, ["GET", "POST"]) for path in table.apps)]
+        for method in [*methods, "OPTIONS", "HEAD"]
+    ]
+    return made, routes
+
+
+def test_on_every_route_the_same_may_ask(base: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before the route is looked at, with nothing that lets another page read the answer."""
+    from kb.feedback.place import opened
+
+    app, brought = with_routes(base, monkeypatch, feedback=opened(tmp_path / "votes.sqlite"))
+    routes = [*brought, ("GET", "/no-such-thing"), ("DELETE", "/api/search")]
+    assert {"/", "/mcp", "/metrics", "/api/search", "/api/feedback", "/api/session", "/healthz"} <= {
+        path for _, path in routes
+    }
+    assert len(routes) > 25 and len(WHO) > 60
+
+    async def ask(method: str, path: str, headers: list[tuple[str, str]]) -> tuple[int, list[bytes]]:
+        sent: list[Any] = []
+        heads = [(name.encode(), value.encode()) for name, value in headers]
+        scope = {
+            "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
+            "root_path": "", "scheme": "http", "client": ("127.0.0.1", 5000), "server": ("127.0.0.1", 8080),
+            "headers": [*heads, (b"content-type", b"application/json")],
+        }  # fmt: skip
+
+        body = [b"{}"]
+
+        async def receive() -> Any:
+            if not body:
+                await asyncio.Event().wait()  # the client stays
+            return {"type": "http.request", "body": body.pop(), "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await asyncio.wait_for(app(scope, receive, send), 10)
+        return sent[0]["status"], [name for name, _ in sent[0]["headers"]]
+
+    async def all_of_them() -> None:
+        for method, path in routes:
+            usual, _ = await ask(method, path, [("host", "localhost:8080")])
+            assert usual not in (403, 421), (method, path)
+            for status, headers in WHO:
+                if status is None and (method, path) not in (("GET", "/api/projects"), ("GET", "/")):
+                    continue  # what is let through is the same for all, and some of it takes its time
+                found, names = await ask(method, path, headers)
+                assert found == (status or usual), (method, path, headers)
+                assert not [name for name in names if name.lower().startswith(b"access-control")]
+                assert b"content-security-policy" in names
+
+    asyncio.run(all_of_them())
+
+
 @pytest.mark.parametrize(
     ("path", "site", "mode", "status"),
     [

@@ -59,6 +59,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     articles = folder / "articles" / "en"
     articles.mkdir(parents=True)
     text = article(ERROR, fix=f"Run `kb` {PAYLOADS}. ![x](http://evil.example/x.png) [y](file:///etc/passwd)")
+    text = text.replace("## Training stops", f"## Training {HOSTILE['colour']}{HIDDEN_ORDER}stops")
     text = text.replace("It prints", f"It prints {PAYLOADS} [x](../../../outside/secret.md)")
     (articles / "frob.md").write_text(text.replace("# Notes", f"# Notes {PAYLOADS}"), "utf-8", newline="")
     KnowledgeBase.build(folder / "articles", folder / "index")
@@ -215,6 +216,8 @@ def test_the_page_of_a_strangers_base(at_home: Path) -> None:
                     "<script src=", ""
                 )
                 assert SECRET not in answer.text
+                if "html" in answer.headers["content-type"]:
+                    assert not CONTROL.search(answer.text) and not HIDDEN.search(answer.text)
                 assert answer.status_code == 200 or "/etc" not in answer.text
         assert not seen.code
         assert not seen.run

@@ -93,9 +93,9 @@ class Rules:
         headers: Headers = scope["headers"]
         if any(name == b"origin" for name, _ in headers) and not _is_own(scope):
             raise Refusal(403, "a page of another origin may not ask")
-        site = only(headers, b"sec-fetch-site") or "none"
+        sites = {value for name, value in headers if name == b"sec-fetch-site"} or {b"none"}
         visits = scope["method"] in ("GET", "HEAD") and only(headers, b"sec-fetch-mode") == "navigate"
-        if site not in ("same-origin", "none") and not (visits and not _FOR_PROGRAMS.match(scope["path"])):
+        if not sites <= {b"same-origin", b"none"} and not (visits and not _FOR_PROGRAMS.match(scope["path"])):
             raise Refusal(403, "a page of another origin may not ask")
 
     def check_host(self, scope: Scope) -> None:

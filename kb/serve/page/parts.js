@@ -6,11 +6,15 @@ const TAGS = new Set(
   "p em strong code pre a br ul ol li blockquote hr h4 h5 h6 table thead tbody tr th td span".split(" "),
 );
 
-// Characters that would change the text around them (escapes, the direction of writing) are shown as marks, as in a terminal.
-const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+// Characters that would change the text around them (escapes, the direction of writing), and those that nobody sees and
+// an agent reads, are shown as marks, as in a terminal (kb.text.visible).
+const CONTROL =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ud800-\udfff\ufff9-\ufffb\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/gu;
+const RUN = /[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{2,}|[\u200b-\u200d\u2060-\u2064\ufeff]{2,}/gu;
 
 export function visible(text) {
-  return text.replace(CONTROL, (one) => (one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : "\ufffd"));
+  const hidden = text.replace(RUN, (run) => [...run].map((one, at) => (at ? "\ufffd" : one)).join(""));
+  return hidden.replace(CONTROL, (one) => (one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : "\ufffd"));
 }
 
 // A new element: attributes (`on` holds event listeners), then children, of which texts are made visible.
