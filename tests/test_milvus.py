@@ -522,3 +522,29 @@ def test_a_file_is_a_store_too_and_one_process_has_it(tmp_path: Path) -> None:
     assert "this file of Milvus Lite cannot be opened" in other.stderr
     with pytest.raises(BaseUnreachable, match="no such folder"):
         opened("milvus:///nowhere/at/all/team.db/kb")
+
+
+@lite
+def test_the_doors_take_an_address(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = server.at("doors")
+
+    def kb(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-W", "ignore", "-m", "kb", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
+
+    index = str(tmp_path / "index")
+    built = json.loads(kb("build", "--articles", str(CORPUS), "--index", index, "--store", place, "--json").stdout)
+    assert built["published"]["snapshot"] == built["snapshot"]
+    question = "CUDA error: invalid device ordinal"
+    answers = [
+        kb("search", option, name, "--json", question) for option, name in [("--store", place), ("--index", index)]
+    ]
+    there, here = (json.loads(one.stdout) for one in answers)
+    assert [hit["issue"] for hit in there["results"]] == [hit["issue"] for hit in here["results"]]
+    assert answers[0].returncode == 0
+    monkeypatch.setenv("KB_STORE", place)
+    assert kb("projects").stdout == kb("projects", "--index", index).stdout
+    monkeypatch.setenv("KB_STORE", "milvus://127.0.0.1:1/kb")
+    away = kb("search", question)
+    assert (away.returncode, away.stdout) == (69, "")
+    assert "does not answer" in away.stderr
