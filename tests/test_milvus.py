@@ -348,6 +348,19 @@ def test_records_profiles_and_views_are_those_of_the_folder(both: Any) -> None:
 
 
 @lite
+def test_a_large_base_is_searched_by_a_graph(server: Server, segmented: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "EXACT_UP_TO", 0)
+    put(segmented, server.at("graph"))
+    there, here = opened(server.at("graph")), FaissStore(segmented)
+    questions = here.views(here.header.columns.rows()[::20]).vectors
+    found = [(set(there.dense(one, 10).rows), set(here.dense(one, 10).rows)) for one in questions]
+    shared = sum(len(mine & theirs) for mine, theirs in found) / sum(len(theirs) for _, theirs in found)
+    assert shared > 0.9
+    assert there.dense(questions[0], 5, Filter("zh")).rows
+    there.close()
+
+
+@lite
 def test_the_same_hits_for_every_question(server: Server, both: Any, segmented: Path) -> None:
     questions = [json.loads(line) for line in (CASES / "questions.jsonl").read_text("utf-8").splitlines()]
     with KnowledgeBase.open(segmented) as here, KnowledgeBase.open(server.at("contract")) as there:
