@@ -193,6 +193,16 @@ class Server:
         return f"milvus://127.0.0.1:{self.port}/{base}"
 
 
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Server]:
+    """One that a test may kill; it is gone afterwards, whatever the test found."""
+    one = Server(tmp_path / "data")
+    try:
+        yield one
+    finally:
+        one.kill()
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     one = Server(tmp_path_factory.mktemp("milvus") / "data")
@@ -429,32 +439,29 @@ def test_one_snapshot_stays_as_it_was_opened(server: Server, tmp_path: Path) -> 
 
 
 @lite
-def test_an_engine_that_is_killed_while_a_build_is_published(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data")
-    try:
-        place = server.at("kb")
-        put(small(tmp_path, "One."), place)
+def test_an_engine_that_is_killed_while_a_build_is_published(mortal: Server, tmp_path: Path) -> None:
+    server = mortal
+    place = server.at("kb")
+    put(small(tmp_path, "One."), place)
 
-        def die(stage: str, done: int, total: int) -> None:
-            if stage == "index":
-                server.kill()
+    def die(stage: str, done: int, total: int) -> None:
+        if stage == "index":
+            server.kill()
 
-        with pytest.raises(BaseUnreachable, match="does not answer") as error:
-            put(small(tmp_path, "Two."), place, die)
-        assert error.value.exit_code == 69
-        assert error.value.hint
-        with pytest.raises(BaseUnreachable, match="does not answer"):
-            KnowledgeBase.open(place, encoder=FakeEncoder())
-        server.start()
-        with soon(lambda: KnowledgeBase.open(place, encoder=FakeEncoder())) as base:
-            assert fix_of(base) == "One."
-        assert len(collections(server)) == 4  # two of them nobody will ever name
-        assert put(tmp_path / "index", place).dropped == 4
-        assert len(collections(server)) == 2
-        with KnowledgeBase.open(place, encoder=FakeEncoder()) as base:
-            assert fix_of(base) == "Two."
-    finally:
-        server.kill()
+    with pytest.raises(BaseUnreachable, match="does not answer") as error:
+        put(small(tmp_path, "Two."), place, die)
+    assert error.value.exit_code == 69
+    assert error.value.hint
+    with pytest.raises(BaseUnreachable, match="does not answer"):
+        KnowledgeBase.open(place, encoder=FakeEncoder())
+    server.start()
+    with soon(lambda: KnowledgeBase.open(place, encoder=FakeEncoder())) as base:
+        assert fix_of(base) == "One."
+    assert len(collections(server)) == 4  # two of them nobody will ever name
+    assert put(tmp_path / "index", place).dropped == 4
+    assert len(collections(server)) == 2
+    with KnowledgeBase.open(place, encoder=FakeEncoder()) as base:
+        assert fix_of(base) == "Two."
 
 
 @lite
@@ -470,7 +477,6 @@ def test_a_store_that_goes_away_says_so_at_the_next_question_and_comes_back(
             base.search("another question about a deque")
         server.start()
         assert soon(lambda: base.search("another question about a deque")).hits
-    server.kill()
 
 
 @lite
