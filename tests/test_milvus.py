@@ -465,10 +465,8 @@ def test_an_engine_that_is_killed_while_a_build_is_published(mortal: Server, tmp
 
 
 @lite
-def test_a_store_that_goes_away_says_so_at_the_next_question_and_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = Server(tmp_path / "data")
+def test_a_store_that_goes_away_says_so_at_the_next_question_and_comes_back(mortal: Server, tmp_path: Path) -> None:
+    server = mortal
     put(small(tmp_path, "One."), server.at("kb"))
     with KnowledgeBase.open(server.at("kb"), encoder=FakeEncoder()) as base:
         assert fix_of(base) == "One."
