@@ -236,7 +236,7 @@ class _Reader:
         self._only(value, prefix, ("folder", "url", "store", "lang", "projects", "token-file", "seconds"))
         folder, url, store = (self._text(value, prefix, key) for key in ("folder", "url", "store"))
         if [folder, url, store].count(None) != 2:
-            raise self._error(f"{place} needs a folder or a url or a store, and one of them only")
+            raise self._error(f"{place} needs a folder, a url or a store, and one of them only")
         if url is not None and (wrong := wrong_address(url)):
             raise self._error(f"{prefix}url {wrong}", ADDRESS_HINT)
         if store is not None:
