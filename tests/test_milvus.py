@@ -193,6 +193,16 @@ class Server:
         return f"milvus://127.0.0.1:{self.port}/{base}"
 
 
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Server]:
+    """One that a test may kill; it is gone afterwards, whatever the test found."""
+    one = Server(tmp_path / "data")
+    try:
+        yield one
+    finally:
+        one.kill()
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     one = Server(tmp_path_factory.mktemp("milvus") / "data")
@@ -348,6 +358,19 @@ def test_records_profiles_and_views_are_those_of_the_folder(both: Any) -> None:
 
 
 @lite
+def test_a_large_base_is_searched_by_a_graph(server: Server, segmented: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "EXACT_UP_TO", 0)
+    put(segmented, server.at("graph"))
+    there, here = opened(server.at("graph")), FaissStore(segmented)
+    questions = here.views(here.header.columns.rows()[::20]).vectors
+    found = [(set(there.dense(one, 10).rows), set(here.dense(one, 10).rows)) for one in questions]
+    shared = sum(len(mine & theirs) for mine, theirs in found) / sum(len(theirs) for _, theirs in found)
+    assert shared > 0.9
+    assert there.dense(questions[0], 5, Filter("zh")).rows
+    there.close()
+
+
+@lite
 def test_the_same_hits_for_every_question(server: Server, both: Any, segmented: Path) -> None:
     questions = [json.loads(line) for line in (CASES / "questions.jsonl").read_text("utf-8").splitlines()]
     with KnowledgeBase.open(segmented) as here, KnowledgeBase.open(server.at("contract")) as there:
@@ -416,39 +439,34 @@ def test_one_snapshot_stays_as_it_was_opened(server: Server, tmp_path: Path) -> 
 
 
 @lite
-def test_an_engine_that_is_killed_while_a_build_is_published(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data")
-    try:
-        place = server.at("kb")
-        put(small(tmp_path, "One."), place)
+def test_an_engine_that_is_killed_while_a_build_is_published(mortal: Server, tmp_path: Path) -> None:
+    server = mortal
+    place = server.at("kb")
+    put(small(tmp_path, "One."), place)
 
-        def die(stage: str, done: int, total: int) -> None:
-            if stage == "index":
-                server.kill()
+    def die(stage: str, done: int, total: int) -> None:
+        if stage == "index":
+            server.kill()
 
-        with pytest.raises(BaseUnreachable, match="does not answer") as error:
-            put(small(tmp_path, "Two."), place, die)
-        assert error.value.exit_code == 69
-        assert error.value.hint
-        with pytest.raises(BaseUnreachable, match="does not answer"):
-            KnowledgeBase.open(place, encoder=FakeEncoder())
-        server.start()
-        with soon(lambda: KnowledgeBase.open(place, encoder=FakeEncoder())) as base:
-            assert fix_of(base) == "One."
-        assert len(collections(server)) == 4  # two of them nobody will ever name
-        assert put(tmp_path / "index", place).dropped == 4
-        assert len(collections(server)) == 2
-        with KnowledgeBase.open(place, encoder=FakeEncoder()) as base:
-            assert fix_of(base) == "Two."
-    finally:
-        server.kill()
+    with pytest.raises(BaseUnreachable, match="does not answer") as error:
+        put(small(tmp_path, "Two."), place, die)
+    assert error.value.exit_code == 69
+    assert error.value.hint
+    with pytest.raises(BaseUnreachable, match="does not answer"):
+        KnowledgeBase.open(place, encoder=FakeEncoder())
+    server.start()
+    with soon(lambda: KnowledgeBase.open(place, encoder=FakeEncoder())) as base:
+        assert fix_of(base) == "One."
+    assert len(collections(server)) == 4  # two of them nobody will ever name
+    assert put(tmp_path / "index", place).dropped == 4
+    assert len(collections(server)) == 2
+    with KnowledgeBase.open(place, encoder=FakeEncoder()) as base:
+        assert fix_of(base) == "Two."
 
 
 @lite
-def test_a_store_that_goes_away_says_so_at_the_next_question_and_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = Server(tmp_path / "data")
+def test_a_store_that_goes_away_says_so_at_the_next_question_and_comes_back(mortal: Server, tmp_path: Path) -> None:
+    server = mortal
     put(small(tmp_path, "One."), server.at("kb"))
     with KnowledgeBase.open(server.at("kb"), encoder=FakeEncoder()) as base:
         assert fix_of(base) == "One."
@@ -457,7 +475,6 @@ def test_a_store_that_goes_away_says_so_at_the_next_question_and_comes_back(
             base.search("another question about a deque")
         server.start()
         assert soon(lambda: base.search("another question about a deque")).hits
-    server.kill()
 
 
 @lite
@@ -522,3 +539,29 @@ def test_a_file_is_a_store_too_and_one_process_has_it(tmp_path: Path) -> None:
     assert "this file of Milvus Lite cannot be opened" in other.stderr
     with pytest.raises(BaseUnreachable, match="no such folder"):
         opened("milvus:///nowhere/at/all/team.db/kb")
+
+
+@lite
+def test_the_doors_take_an_address(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = server.at("doors")
+
+    def kb(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-W", "ignore", "-m", "kb", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
+
+    index = str(tmp_path / "index")
+    built = json.loads(kb("build", "--articles", str(CORPUS), "--index", index, "--store", place, "--json").stdout)
+    assert built["published"]["snapshot"] == built["snapshot"]
+    question = "CUDA error: invalid device ordinal"
+    answers = [
+        kb("search", option, name, "--json", question) for option, name in [("--store", place), ("--index", index)]
+    ]
+    there, here = (json.loads(one.stdout) for one in answers)
+    assert [hit["issue"] for hit in there["results"]] == [hit["issue"] for hit in here["results"]]
+    assert answers[0].returncode == 0
+    monkeypatch.setenv("KB_STORE", place)
+    assert kb("projects").stdout == kb("projects", "--index", index).stdout
+    monkeypatch.setenv("KB_STORE", "milvus://127.0.0.1:1/kb")
+    away = kb("search", question)
+    assert (away.returncode, away.stdout) == (69, "")
+    assert "does not answer" in away.stderr

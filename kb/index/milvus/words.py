@@ -25,10 +25,11 @@ class Words(Lexicon):
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         """As `merged` made them. Raises KeyError or ValueError when they do not fit together."""
-        self.terms = Terms.among(arrays, "terms")
-        self.surprisal = arrays["surprisal"]
-        self.log_p = arrays["log_p"]
-        self.postings = cast(Postings, _Counts(arrays["dfs"]))  # nothing else of postings is asked of a vocabulary
+        self.terms: Terms = Terms.among(arrays, "terms")
+        self.surprisal: Array = arrays["surprisal"]
+        self.log_p: Array = arrays["log_p"]
+        # Nothing else of postings is asked of a vocabulary.
+        self.postings: Postings = cast(Postings, _Counts(arrays["dfs"]))
         if not len(self.surprisal) == len(self.log_p) == len(arrays["dfs"]) == len(self.terms):
             raise ValueError("the arrays of the terms do not fit together")
 
