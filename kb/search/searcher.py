@@ -23,8 +23,18 @@ from kb.search import ranking
 from kb.search.evidence import RIVALS, Question, Subject, covers_more, evidence
 from kb.search.features import Candidates, Printed, Shares, candidates, met_branches
 from kb.search.front import FrontTerms
+from kb.search.own import says_its_own
 from kb.search.terms import TermInformation
-from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, of_a_repeated_line, verdict
+from kb.search.verdict import (
+    AT_MOST_LIKELY,
+    KNOWN_AT,
+    LIKELY_AT,
+    MOST_LIKELY,
+    confidence,
+    curve_for,
+    of_a_repeated_line,
+    verdict,
+)
 
 __all__ = ["MAX_K", "Searcher"]
 
@@ -235,6 +245,9 @@ class Searcher:
         verified: list[tuple[float, Evidence]] = []
         for at, one in zip(order.tolist(), told, strict=True):
             sure = confidence(one, curves[one.lists_phrasings])
+            # A family is about the message, whoever prints it.
+            if sure >= KNOWN_AT and at not in found.ways_out and not self._says_its_own(question, int(found.rows[at])):
+                sure = AT_MOST_LIKELY
             if not one.lists_phrasings:
                 others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
                 sure = of_a_repeated_line(sure, float(found.repeated[at]), others)
@@ -262,6 +275,23 @@ class Searcher:
             if covers_more(question, *(self._subject(int(found.rows[at]), self._ready) for at in (order[n], family)))
         }
         return sorted(range(len(order)), key=lambda n: (n in behind, -verified[n][0], order[n] in families))
+
+    def _says_its_own(self, question: Question, row: int) -> bool:
+        """Does the question say anything of the issue's own (`kb.search.own`)?"""
+        about = map(self._terms_of, self.store.header.columns.subjects_of(row))
+        return says_its_own(question, self._subject(row, self._ready), self._projects, list(about))
+
+    @cached_property
+    def _projects(self) -> list[frozenset[str]]:
+        """The terms of the name of each project."""
+        return list(map(self._terms_of, self.store.header.manifest["projects"]))
+
+    def _terms_of(self, name: str) -> frozenset[str]:
+        """Those of `qwen2` without the 2."""
+        terms = self.store.header.vocabulary.tokenise(name)
+        return frozenset(
+            term for term in terms if not (term.isdigit() and any(term in other for other in terms if other != term))
+        )
 
     @cached_property
     def _names(self) -> frozenset[str]:
