@@ -135,7 +135,7 @@ class Own:
         question = Verified(query, shares, searcher._information, searcher._names, searcher.encoder)
         return np.array(
             [
-                bool(hit.record.branches) or searcher._says_its_own(question, self._rows[hit.issue])
+                bool(hit.record.branches) or searcher.says_its_own(question, self._rows[hit.issue], result.query.text)
                 for hit in result.hits[:HITS]
             ],
             float,

@@ -20,14 +20,17 @@ __all__ = ["own_words", "system_messages", "words_of"]
 
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_]")
 
-# What getaddrinfo, the verification of certificates by OpenSSL, and the clients of HTTP say.
-_OF_THE_NETWORK = """
+# What name resolution, TLS and the clients of HTTP say; Kubernetes of any container; Python's library of any command.
+_OF_LIBRARIES = """
 name or service not known, temporary failure in name resolution, nodename nor servname provided
-certificate verify failed, ssl certificate problem, unable to verify the first certificate, certificate has expired
+ssl certificate verify failed, certificate verify failed, ssl certificate problem, ssl c, certificate has expired
 self signed certificate in certificate chain, self signed certificate, certificate signed by unknown authority
-unable to get local issuer certificate, unable to get issuer certificate, tls handshake timeout
-connection closed by remote host, connection closed by peer, connection closed by remote, connection aborted
-remote end closed connection without response, max retries exceeded with url, read timed out
+unable to get local issuer certificate, unable to get issuer certificate, unable to verify the first certificate
+tls handshake timeout, connection closed by remote host, connection closed by peer, connection closed by remote
+remote end closed connection without response, connection aborted, max retries exceeded with url, read timed out
+sslerror, sslcertverificationerror, httperror, maxretryerror, gaierror, jsondecodeerror
+oomkilled, crashloopbackoff, imagepullbackoff, errimagepull, back off restarting failed container
+subprocess calledprocesserror command, calledprocesserror, returned non zero exit status
 """
 
 
@@ -49,7 +52,7 @@ def _everyones() -> re.Pattern[str]:
     exceptions = {name for name, value in vars(builtins).items() if _is_exception(value)}
     names = {*errno.errorcode.values(), *(one.name for one in signal.Signals)}
     phrases = {one.phrase for one in HTTPStatus if one >= HTTPStatus.BAD_REQUEST}
-    return _any_of({*_of_the_system(), *re.split(", |\n", _OF_THE_NETWORK), *exceptions, *names, *phrases})
+    return _any_of({*_of_the_system(), *re.split(", |\n", _OF_LIBRARIES), *exceptions, *names, *phrases})
 
 
 def _of_the_system() -> set[str]:
