@@ -86,6 +86,7 @@ class Naive:
         titles = {term: self.of(term) for term in title}
         return {
             "information": math.log1p(sum(said.values())),
+            "found_information": math.log1p(found),
             "front_coverage": among(main, front) / (sum(main.values()) + 0.5),
             "title_coverage": among(titles, self.everywhere) / (sum(titles.values()) + 0.5),
             "name_share": among(said, front & self.names) / found if found else 1.0,
