@@ -36,6 +36,20 @@ _SLACK = 1 - 1e-6  # more than what rounding can do to a sum
 class Race:
     """One question to one segment: sums of weights, and who may still be among the k best."""
 
+    postings: Postings
+    mean: float
+    numbers: Array
+    """(terms,) int64, the heaviest term first; in the same order their `weights`, and where their postings begin
+    (`first`), end (`last`) and how many there are (`sizes`)"""
+    weights: Array
+    first: Array
+    last: Array
+    sizes: Array
+    rest: Array
+    """(terms + 1,): what the terms from the i-th on can add to a record at most"""
+    sums: Array
+    """(records,) float64: of the terms added so far"""
+
     def __init__(
         self, postings: Postings, terms: Sequence[tuple[int, float]], mean_length: float, allowed: Array | None
     ) -> None:
