@@ -268,6 +268,7 @@ def test_what_is_named_as_likely(
 ) -> None:
     given = iter(confidences + [0.0] * 100)
     monkeypatch.setattr(searcher, "confidence", lambda *arguments: next(given))
+    monkeypatch.setattr(searcher, "says_its_own", lambda *arguments: True)
     result = base.search(QUESTIONS[0], 10)
     assert result.verdict == verdict(max(confidences[:MOST_LIKELY]))
     likely = [hit.issue for hit in result.hits if hit.confidence >= LIKELY_AT]
