@@ -27,6 +27,9 @@ message of Python has fewer (`too many values to unpack (expected 2)`)"""
 SYSTEM = "linux"
 """the project whose own the messages of everyone are, where its issue has them"""
 
+WHOLE_LINE = 3
+"""words that are not everyone's, of a line of which an error line of the issue has every one: `pop from an empty deque`"""
+
 _WORD = re.compile(r"\b[A-Za-z]\w{2,80}\b")
 _IDENTIFIER = re.compile(r"[a-z][A-Z]|\w_|[A-Za-z]\d")  # num_generations, iJIT_NotifyEvent, bf16
 _MOST_WORDS = 2000
@@ -61,8 +64,10 @@ def says_its_own(
     shared = {term: says for term, digest, says in each if term in said and digest in front}
     if sum(shared.values()) >= SAYS_ENOUGH or any(name <= shared.keys() for name in names if name):
         return True
-    repeated = (line & said for line in lines)
+    repeated = [line & said for line in lines]
     if any(len(line & there) >= max(WORDS_ENOUGH, NEARLY * len(line)) for line in repeated for there in printed):
+        return True
+    if any(len(line) >= WHOLE_LINE and line <= there for line in repeated for there in printed):
         return True
     identifiers = {word.lower() for word in _WORD.findall(text)[:_MOST_WORDS] if _IDENTIFIER.search(word)}
     return not front.isdisjoint(digests(filter(is_own, identifiers)).tolist())
