@@ -28,7 +28,7 @@ SYSTEM = "linux"
 """the project whose own the messages of everyone are, where its issue has them"""
 
 WHOLE_LINE = 3
-"""words that are not everyone's, of a line of which an error line of the issue has every one: `pop from an empty deque`"""
+"""words, none of them everyone's, of a line that an error line of the issue holds whole: `pop from an empty deque`"""
 
 _WORD = re.compile(r"\b[A-Za-z]\w{2,80}\b")
 _IDENTIFIER = re.compile(r"[a-z][A-Z]|\w_|[A-Za-z]\d")  # num_generations, iJIT_NotifyEvent, bf16
