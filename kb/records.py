@@ -219,8 +219,6 @@ class Evidence:
     """how much nearer a sentence is to what the issue is not to be confused with than to the issue"""
     information: float
     """ln(1 + the question's information); a word that no issue has is 1"""
-    found_information: float
-    """ln(1 + the same of what title, symptom, error lines and aliases say, too)"""
     chinese: float
     """1 for a Chinese question, which shares more words by chance"""
     front_coverage: float

@@ -40,10 +40,7 @@ from kb.evaluate.leave_out import left_out
 from kb.records import SearchResult
 from kb.search import ranking
 from kb.search.evidence import NAMES
-from kb.search.evidence import Question as Verified
-from kb.search.features import Shares
-from kb.search.searcher import Searcher
-from kb.search.verdict import AT_MOST_LIKELY, CLIP, KNOWN_AT, LIKELY_AT, confidence, curve_for
+from kb.search.verdict import CLIP, KNOWN_AT, LIKELY_AT, confidence, curve_for
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases"
@@ -94,8 +91,6 @@ class Asked:
     """(hits,) 1: helps in part"""
     ruled_out: Vector
     """(hits,) 1: a number in the question excludes it"""
-    own: Vector
-    """(hits,) 1: the question says something of its own, or it is a family; else it is likely at most"""
     issues: list[str]
 
     @property
@@ -103,7 +98,7 @@ class Asked:
         return (self.question.issue or self.question.id).partition("#")[0]
 
 
-def asked(question: Question, partly: Sequence[str], result: SearchResult, known: bool, left: bool, own: Own) -> Asked:
+def asked(question: Question, partly: Sequence[str], result: SearchResult, known: bool, left: bool) -> Asked:
     hits = result.hits[:HITS]
     # An issue with many causes leads to the right one: it helps in part, also where that one is taken out.
     partly = [*partly, *(hit.issue for hit in hits if {b.issue for b in hit.record.branches} & {*question.wanted})]
@@ -116,30 +111,8 @@ def asked(question: Question, partly: Sequence[str], result: SearchResult, known
         np.array([hit.issue in question.wanted for hit in hits], float),
         np.array([hit.issue in partly for hit in hits], float),
         np.array([hit.ruled_out for hit in hits], float),
-        own.of(result),
         [hit.issue for hit in hits],
     )
-
-
-class Own:
-    """Of which hits a question says something of their own."""
-
-    def __init__(self, searcher: Searcher) -> None:
-        self._searcher = searcher
-        self._rows = {record.issue: row for row, record in enumerate(searcher.records())}
-
-    def of(self, result: SearchResult) -> Vector:
-        """(hits,) 0 or 1, of the first `HITS`."""
-        searcher, query = self._searcher, result.read_as
-        shares = Shares.of(query, searcher.store.header.vocabulary)
-        question = Verified(query, shares, searcher._information, searcher._names, searcher.encoder)
-        return np.array(
-            [
-                bool(hit.record.branches) or searcher.says_its_own(question, self._rows[hit.issue], result.query.text)
-                for hit in result.hits[:HITS]
-            ],
-            float,
-        )
 
 
 ONLY_OURS = re.compile(r"### (?:Asked as|常见问法|In short|一句话|Not to be confused with|容易混淆)\b")
@@ -171,21 +144,15 @@ def ask(files: Iterable[Path], articles: Path, *, leave_out: bool = True) -> lis
     with tempfile.TemporaryDirectory() as folder:
         KnowledgeBase.build(articles, folder)
         with KnowledgeBase.open(folder) as base:
-            issues, own = {record.issue for record in base.records()}, Own(base.searcher)
+            issues = {record.issue for record in base.records()}
             found = [
                 asked(
-                    one,
-                    partly[one.path, one.line],
-                    base.search(one.query, HITS),
-                    bool(issues & {*one.wanted}),
-                    False,
-                    own,
+                    one, partly[one.path, one.line], base.search(one.query, HITS), bool(issues & {*one.wanted}), False
                 )
                 for one in questions
             ]
-            if leave_out:
-                without = left_out(articles, questions, k=HITS)
-                found += [asked(one, (), result, False, True, own) for one, result in without]
+    if leave_out:
+        found += [asked(one, (), result, False, True) for one, result in left_out(articles, questions, k=HITS)]
     return [one for one in found if one.issues]
 
 
@@ -201,8 +168,7 @@ class Fitted:
         """(hits,) of each hit of a question."""
         scaled = ((one.evidence - self.center) / self.spread).clip(-CLIP, CLIP)
         odds = scaled @ self.weights[one.pasted] + self.bias[one.pasted]
-        sure = np.asarray(1 / (1 + np.exp(-odds)) * (1 - one.ruled_out))
-        return np.where((sure >= KNOWN_AT) & (one.own == 0), AT_MOST_LIKELY, sure)
+        return np.asarray(1 / (1 + np.exp(-odds)) * (1 - one.ruled_out))
 
 
 def fit(examples: Sequence[Asked], keep: Vector | None = None) -> Fitted:
@@ -400,9 +366,7 @@ def main() -> int:
         curves = {"with phrasings": fitted, "without": fit(plain)}
         ranking.WEIGHTS.write_text(written(curves, examples, args.questions), "utf-8")
         drift = max(
-            abs(fitted.confidence(one)[0] - confidence_now(one))
-            for one in examples[:50]
-            if not one.ruled_out[0] and one.own[0]
+            abs(fitted.confidence(one)[0] - confidence_now(one)) for one in examples[:50] if not one.ruled_out[0]
         )
         print(f"\nwritten; the curve as rounded differs by at most {drift:.4f}")
     return 0

@@ -46,7 +46,6 @@ def test_what_is_said_from_which_confidence(
     confidence: float, said: str, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searcher, "confidence", lambda *arguments: confidence)
-    monkeypatch.setattr(searcher, "says_its_own", lambda *arguments: True)
     assert base.search(POP).verdict == said
 
 

@@ -86,7 +86,6 @@ class Naive:
         titles = {term: self.of(term) for term in title}
         return {
             "information": math.log1p(sum(said.values())),
-            "found_information": math.log1p(found),
             "front_coverage": among(main, front) / (sum(main.values()) + 0.5),
             "title_coverage": among(titles, self.everywhere) / (sum(titles.values()) + 0.5),
             "name_share": among(said, front & self.names) / found if found else 1.0,
@@ -268,7 +267,6 @@ def test_what_is_named_as_likely(
 ) -> None:
     given = iter(confidences + [0.0] * 100)
     monkeypatch.setattr(searcher, "confidence", lambda *arguments: next(given))
-    monkeypatch.setattr(searcher, "says_its_own", lambda *arguments: True)
     result = base.search(QUESTIONS[0], 10)
     assert result.verdict == verdict(max(confidences[:MOST_LIKELY]))
     likely = [hit.issue for hit in result.hits if hit.confidence >= LIKELY_AT]

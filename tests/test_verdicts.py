@@ -37,7 +37,6 @@ def said(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ver
     """Every hit has the confidence of this verdict."""
     monkeypatch.setattr(searcher, "confidence", lambda found, curve: CONFIDENCE[request.param])
     monkeypatch.setattr(searcher, "of_a_repeated_line", lambda confidence, share, others: confidence)
-    monkeypatch.setattr(searcher, "says_its_own", lambda *arguments: True)
     verdict: Verdict = request.param
     return verdict
 

@@ -9,7 +9,6 @@ the question says in the symptom, or only in the fix? Does the record know every
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -254,7 +253,6 @@ def _coverage(question: Question, subjects: Sequence[Subject]) -> list[dict[str,
     everything = question.everything
     return [
         {
-            "found_information": math.log1p(found[i]),
             "front_coverage": in_front[i] / (all_main + 0.5),
             "title_coverage": sum(
                 says for digest, says in zip(one.title, one.title_information, strict=True) if digest in everything

@@ -24,18 +24,8 @@ from kb.search import ranking
 from kb.search.evidence import RIVALS, Question, Subject, covers_more, evidence
 from kb.search.features import Candidates, Printed, Shares, candidates, met_branches
 from kb.search.front import FrontTerms
-from kb.search.own import says_its_own
 from kb.search.terms import TermInformation
-from kb.search.verdict import (
-    AT_MOST_LIKELY,
-    KNOWN_AT,
-    LIKELY_AT,
-    MOST_LIKELY,
-    confidence,
-    curve_for,
-    of_a_repeated_line,
-    verdict,
-)
+from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, of_a_repeated_line, verdict
 
 __all__ = ["MAX_K", "Searcher"]
 
@@ -45,7 +35,6 @@ _MAX_SUBJECTS = 1024  # issues, some 70 kB each, that are kept ready for verific
 _MAX_TERMS = 1 << 16  # of these issues, 1 kB each
 _MATCHED_TERMS = 5
 _TELLS_NOTHING = re.compile(r".{0,120}?\b(?:INFO|DEBUG)\b|\s{0,40}[\w.-]{1,60} ?= ?\S{1,80}$")
-_MOST_AROUND = 20_000  # characters around a line that are searched for the name of its program
 _LEAST_INFORMATIVE = 0.3  # of the most informative shared term: below this a term is not shown as matched
 
 
@@ -186,7 +175,7 @@ class Searcher:
         close = MOST_LIKELY + sum(at in found.ways_out for at in order[:MOST_LIKELY].tolist())  # families take no place
         order = order[: max(k, close)]
         question = Question(query, shares, self._information, self._names, self.encoder)
-        verified = self._verified(question, found, scores, every, order, around)
+        verified = self._verified(question, found, scores, every, order)
         # The first few are ordered by the closer look.
         surest = self._surest_first(question, found, order[:close].tolist(), verified)
         kept = [*surest, *range(len(surest), len(order))][:k]
@@ -220,16 +209,10 @@ class Searcher:
         ]
 
     def _verified(
-        self,
-        question: Question,
-        found: Candidates,
-        scores: np.ndarray,
-        every: np.ndarray,
-        order: np.ndarray,
-        around: str,
+        self, question: Question, found: Candidates, scores: np.ndarray, every: np.ndarray, order: np.ndarray
     ) -> list[tuple[float, Evidence]]:
         """The confidence in each of `order`, and the evidence for it. `every`: all candidates, best first, among which
-        its rivals are. `around`: as in `_hits`."""
+        its rivals are."""
         pasted = bool(question.query.signatures)
         curves = [curve_for(pasted=pasted, phrasings=phrasings) for phrasings in (False, True)]
         rivals = [at for at in every[: RIVALS + 1].tolist() if at not in order]
@@ -251,13 +234,6 @@ class Searcher:
         verified: list[tuple[float, Evidence]] = []
         for at, one in zip(order.tolist(), told, strict=True):
             sure = confidence(one, curves[one.lists_phrasings])
-            # A family is about the message, whoever prints it.
-            if (
-                sure >= KNOWN_AT
-                and at not in found.ways_out
-                and not self.says_its_own(question, int(found.rows[at]), around)
-            ):
-                sure = AT_MOST_LIKELY
             if not one.lists_phrasings:
                 others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
                 sure = of_a_repeated_line(sure, float(found.repeated[at]), others)
@@ -285,32 +261,6 @@ class Searcher:
             if covers_more(question, *(self._subject(int(found.rows[at]), self._ready) for at in (order[n], family)))
         }
         return sorted(range(len(order)), key=lambda n: (n in behind, -verified[n][0], order[n] in families))
-
-    def says_its_own(self, question: Question, row: int, around: str = "") -> bool:
-        """Does the question say anything of the own of a record's issue (`kb.search.own`), or does what stands around
-        it in a log name the issue's project?"""
-        vocabulary, query = self.store.header.vocabulary, question.query
-        lines = [set(vocabulary.tokenise(mask(line))) for line in (query.signatures or (query.prose,))]
-        printed = self._printed_by(row).terms
-        about = list(map(self._terms_of, self.store.header.columns.subjects_of(row)))
-        subject = self._subject(row, self._ready)
-        if says_its_own(question, subject, self._projects, about, lines, printed):
-            return True
-        projects = [one for one in self._projects if one in about]
-        said = set(vocabulary.tokenise(around[:_MOST_AROUND])) if projects and around != query.text else set[str]()
-        return any(one <= said for one in projects)
-
-    @cached_property
-    def _projects(self) -> list[frozenset[str]]:
-        """The terms of the name of each project."""
-        return list(map(self._terms_of, self.store.header.manifest["projects"]))
-
-    def _terms_of(self, name: str) -> frozenset[str]:
-        """Those of `qwen2` without the 2."""
-        terms = self.store.header.vocabulary.tokenise(name)
-        return frozenset(
-            term for term in terms if not (term.isdigit() and any(term in other for other in terms if other != term))
-        )
 
     @cached_property
     def _names(self) -> frozenset[str]:

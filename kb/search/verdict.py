@@ -21,7 +21,6 @@ from kb.search.evidence import NAMES
 from kb.search.ranking import WEIGHTS, read_weights
 
 __all__ = [
-    "AT_MOST_LIKELY",
     "CLIP",
     "KNOWN_AT",
     "LIKELY_AT",
@@ -40,9 +39,6 @@ KNOWN_AT = 0.5
 
 LIKELY_AT = 0.2
 """the confidence from which an issue is named as likely"""
-
-AT_MOST_LIKELY = 0.35
-"""the confidence in an issue of which a question says nothing of its own (`kb.search.own`), however near it is"""
 
 MOST_LIKELY = 3
 """issues that are named as likely"""
