@@ -5,6 +5,7 @@
 - Every relative link leads to a file.
 - Every `kb ...` line in a code block names a command and options that exist.
 - Every command has a help text.
+- Every test and `make` target that a page names is there; docs/reliability.md has a row for each of the 36 checks.
 """
 
 from __future__ import annotations
@@ -25,6 +26,16 @@ PAGES = [
     *sorted(path for path in (ROOT / "docs").glob("*.md") if not path.match("*.zh.md") and path.name not in BILINGUAL),
 ]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MARK = re.compile(r"`([^`\n]+)`")
+TEST = re.compile(r"(?:tests/)?(?:((?:\w+/)?test_\w+\.py)(?:::|$))?(test_\w+)?")
+DEF = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
+TESTS = {
+    path.relative_to(ROOT / "tests").as_posix(): {*DEF.findall(path.read_text("utf-8"))}
+    for path in (ROOT / "tests").rglob("test_*.py")
+}
+MAKE = re.compile(r"make ([a-z]+)")
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+CHECKS = 36
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -102,6 +113,32 @@ def usage(path: Path) -> list[str]:
     return wrong
 
 
+def named_tests(path: Path) -> list[str]:
+    """`test_cli.py::test_show` must be in that file, a bare `test_show` in any."""
+    wrong = []
+    for mark in MARK.findall(path.read_text("utf-8")):
+        if found := TEST.fullmatch(mark):
+            file, name = found.groups()
+            if (file and file not in TESTS) or (
+                name and name not in (TESTS[file] if file else set().union(*TESTS.values()))
+            ):
+                wrong.append(f"{path.name}: there is no {mark}")
+        elif (found := MAKE.fullmatch(mark)) and not re.search(rf"^{found[1]}:", MAKEFILE, re.MULTILINE):
+            wrong.append(f"{path.name}: the Makefile has no {found[1]}")
+    return wrong
+
+
+def rows(path: Path) -> list[str]:
+    """What is wrong with a table of the checks: each of the 36 has a row, and something that shows it."""
+    found = re.findall(
+        r"^\| (\d+) \|[^|]+\|([^|]*)\| (?:default|crash|nightly) \|$", path.read_text("utf-8"), re.MULTILINE
+    )
+    wrong = [f"{path.name}: check {number} names nothing that shows it" for number, shown in found if "`" not in shown]
+    if [int(number) for number, _ in found] != [*range(1, CHECKS + 1)]:
+        wrong.append(f"{path.name}: its rows are not the checks 1 to {CHECKS}")
+    return wrong
+
+
 def helps() -> list[str]:
     return [f"kb {name} has no help" for name, command in COMMANDS.items() if not command.help] + [
         f"kb {name} {option.name} has no help"
@@ -116,7 +153,9 @@ def main() -> int:
     for page in PAGES:
         wrong += twins(page)
     for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]):
-        wrong += links(path) + usage(path)
+        wrong += links(path) + usage(path) + named_tests(path)
+    for name in ("reliability.md", "reliability.zh.md"):
+        wrong += rows(ROOT / "docs" / name)
     print("\n".join(wrong) if wrong else "the docs agree with the program")
     return bool(wrong)
 

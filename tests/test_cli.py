@@ -541,12 +541,21 @@ def _harmless(data: bytes) -> None:
 @on_posix
 @pytest.mark.parametrize(
     "arguments",
-    [["search", "FrobError: frobnicator too hot"], ["show", "frob#1"], ["search", "".join(HOSTILE.values()) + " zzz"]],
-    ids=["search", "show", "query"],
+    [
+        ["search", "FrobError: frobnicator too hot"],
+        ["show", "frob#1"],
+        ["search", "".join(HOSTILE.values()) + " zzz"],
+        ["scan", "-"],
+    ],
+    ids=["search", "show", "query", "scan"],
 )
 def test_a_terminal_gets_colours_and_nothing_else_of_an_article(arguments: list[str], hostile_base: Path) -> None:
-    _, seen = _pty(*arguments, KB_INDEX=str(hostile_base))
-    assert OURS.search(seen)
+    log = "".join(HOSTILE.values()).replace("\x08", "") + "\nFrobError: frobnicator too hot\n\x04"
+    _, seen = _pty(*arguments, KB_INDEX=str(hostile_base), stdin=log if arguments[0] == "scan" else None)
+    if arguments[0] == "scan":  # what was typed is shown by the terminal itself
+        seen = seen.partition(b"frob#1")[2]
+        assert seen, "the issue is told"
+    assert OURS.search(seen) or arguments[0] == "scan"
     _harmless(seen)
     if arguments[0] == "show":
         text = OURS.sub(b"", seen).decode("utf-8")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -383,6 +385,30 @@ def test_a_cache_that_cannot_be_written_is_done_without(
         assert base.search("RuntimeError: first").hits[0].issue == "a#1"
     assert "will not be kept" in caplog.text
     assert set(Path(tempfile.gettempdir()).glob("kb-*")) <= before
+
+
+@posix
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EIO], ids=errno.errorcode.get)
+def test_a_disk_without_locks_is_not_called_busy(
+    code: int, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It said that a build was already running, for ever; and a search waited for it."""
+    import fcntl
+
+    flock, refused = fcntl.flock, list[int]()
+
+    def refuse(fileno: int, how: int) -> None:
+        if not refused:  # the first disk has none, that of the temporary folder has
+            refused.append(fileno)
+            raise OSError(code, os.strerror(code))
+        flock(fileno, how)
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(IndexWriteFailed, match=re.escape(os.strerror(code))):
+        build(project / "articles", tmp_path / "index")
+    refused.clear()
+    assert told() == ["RuntimeError: first"]
+    assert "will not be kept" in caplog.text
 
 
 @posix

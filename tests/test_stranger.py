@@ -6,8 +6,11 @@ reaches a terminal or an agent holds no escape sequence and no hidden text."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import io
 import json
+import math
 import os
 import pickle
 import re
@@ -18,20 +21,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from conftest import article
+from conftest import FakeEncoder, Write, article
 from test_cli import HOSTILE
 from test_remote import server
 from watch import Seen, below, watching
 
 import kb
-from kb import KnowledgeBase
+from kb import KnowledgeBase, arrays
 from kb.articles.scaffold import scaffold
 from kb.base import KnowledgeBase as Base
 from kb.cli import main
 from kb.config import settings
-from kb.errors import ArticleError, IndexWriteFailed, KbError
-from kb.index import trust
+from kb.errors import ArticleError, IndexCorrupt, IndexWriteFailed, KbError
+from kb.index import snapshot, trust
+from kb.index.build import build
 from kb.index.user import config_folder
 from kb.text import HIDDEN
 
@@ -326,6 +331,61 @@ def test_opening_and_searching_read_the_index_and_make_no_code_of_it(
     assert kinds <= {".json", ".jsonl", ".safetensors", ".bin", ".faiss", ""}
     package = Path(kb.__file__).parent
     assert not seen.read - below(seen.read, at_home / "index", package, Path(sys.prefix), Path(sys.base_prefix))
+
+
+def nan(vectors: Any) -> Any:
+    vectors[0, 0] = math.nan
+    return vectors
+
+
+def infinite(vectors: Any) -> Any:
+    vectors[-1, -1] = math.inf
+    return vectors
+
+
+FORGED: dict[str, Callable[[Any], Any]] = {
+    "as they were": lambda vectors: vectors,  # the forger's tools work
+    "not a number": nan,
+    "infinite": infinite,
+    "one less": lambda vectors: vectors[:-1],
+    "one more": lambda vectors: np.concatenate([vectors, vectors[:1]]),
+    "none": lambda vectors: vectors[:0],
+    "another dim": lambda vectors: vectors[:, :-1],
+    "numbers of another kind": lambda vectors: vectors.astype(np.int64),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_vectors_are_refused_though_every_hash_is_right(name: str, tmp_path: Path, write: Write) -> None:
+    """Ids off by one, or nonsense, with a perfect score: worse than no answer (mem0 #7117)."""
+    index = tmp_path / "index"
+    build(write({"en/a.md": article("boom at 7", "crash of rank 3")}), index, encoder=FakeEncoder())
+    (old,) = index.glob("dense-*")
+    held = arrays.load(old.read_bytes(), old)
+    views = max(held, key=lambda key: held[key].ndim)
+    data = arrays.dump({**held, views: FORGED[name](held[views].copy())})
+    whole = json.loads((index / "manifest.json").read_text())
+    del whole["sha256"]
+    entry = next(one for one in named_files(whole) if one["name"] == old.name)
+    digest = hashlib.sha256(data).hexdigest()
+    entry.update(name=f"dense-{digest[:12]}.safetensors", bytes=len(data), sha256=digest)
+    (index / entry["name"]).write_bytes(data)
+    (index / "manifest.json").write_text(json.dumps({**whole, "sha256": snapshot._digest(whole)}))
+    refused = contextlib.nullcontext() if name == "as they were" else pytest.raises(IndexCorrupt)
+    with refused, Base.open(index, encoder=FakeEncoder()) as base:
+        assert base.search("RuntimeError: boom at 7").hits[0].issue == "a#1"
+
+
+def named_files(value: Any) -> Iterator[dict[str, Any]]:
+    """Every entry for a file, wherever the manifest has it."""
+    if isinstance(value, dict):
+        if {"name", "bytes", "sha256"} <= value.keys():
+            yield value
+        for one in value.values():
+            yield from named_files(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from named_files(one)
 
 
 # the watch itself

@@ -67,7 +67,11 @@ def locked(folder: Path) -> Iterator[None]:
     with file:
         try:
             _lock(file.fileno())
-        except OSError:
+        except OSError as error:
+            if error.errno not in _HELD:
+                raise IndexWriteFailed(
+                    f"cannot lock here ({error.strerror})", path=folder, hint="choose an --index on a local disk"
+                ) from None
             file.seek(0)
             holder = file.read(20).decode("ascii", "replace").strip() or "unknown"
             raise IndexBusy(
@@ -79,6 +83,9 @@ def locked(folder: Path) -> Iterator[None]:
             file.write(str(os.getpid()).encode())
         yield
 
+
+_HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+"""by these a system says that another process has the lock; by others, that it has no locks"""
 
 if sys.platform == "win32":
     import msvcrt
