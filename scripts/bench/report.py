@@ -39,7 +39,7 @@ def size(value: float) -> str:
 
 
 def share(value: float) -> str:
-    return f"{value:.0%}"
+    return f"{value:.1%}"
 
 
 def ratio(value: float) -> str:
@@ -93,7 +93,7 @@ def notes(figures: Figures) -> str:
     for name, of in figures["tools"].items():
         lines += [f"{name} at {size} records: {one['failed']}" for size, one in of.items() if "failed" in one]
     for records, one in figures["tools"]["kb"].items():
-        parts = ", ".join(f"{name} {size(held)}" for name, held in one.get("bytes_of", {}).items() if held > 1e5)
+        parts = ", ".join(f"{name} {size(held)}" for name, held in one.get("bytes_of", {}).items() if held >= 1e6)
         lines.append(f"index of {records} records: {parts}; {one.get('segments')} segments")
     return "\n".join(f"- {line}" for line in lines) + "\n"
 
