@@ -26,6 +26,7 @@ import pytest
 from conftest import FakeEncoder, Write, article
 from test_cli import HOSTILE
 from test_remote import server
+from test_snapshot import deadline
 from watch import Seen, below, watching
 
 import kb
@@ -355,9 +356,8 @@ FORGED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORGED)
-def test_forged_vectors_are_refused_though_every_hash_is_right(name: str, tmp_path: Path, write: Write) -> None:
-    """Ids off by one, or nonsense, with a perfect score: worse than no answer (mem0 #7117)."""
+def forged(tmp_path: Path, write: Write, name: str) -> Path:
+    """An index of two issues with other vectors in it, and the hashes that belong to them."""
     index = tmp_path / "index"
     build(write({"en/a.md": article("boom at 7", "crash of rank 3")}), index, encoder=FakeEncoder())
     (old,) = index.glob("dense-*")
@@ -371,9 +371,28 @@ def test_forged_vectors_are_refused_though_every_hash_is_right(name: str, tmp_pa
     entry.update(name=f"dense-{digest[:12]}.safetensors", bytes=len(data), sha256=digest)
     (index / entry["name"]).write_bytes(data)
     (index / "manifest.json").write_text(json.dumps({**whole, "sha256": snapshot._digest(whole)}))
+    return index
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_vectors_are_refused_though_every_hash_is_right(name: str, tmp_path: Path, write: Write) -> None:
+    """Ids off by one, or nonsense, with a perfect score: worse than no answer (mem0 #7117)."""
+    index = forged(tmp_path, write, name)
     refused = contextlib.nullcontext() if name == "as they were" else pytest.raises(IndexCorrupt)
-    with refused, Base.open(index, encoder=FakeEncoder()) as base:
+    with deadline(20), refused, Base.open(index, encoder=FakeEncoder()) as base:
         assert base.search("RuntimeError: boom at 7").hits[0].issue == "a#1"
+
+
+@pytest.mark.parametrize("name", ["not a number", "infinite"])
+def test_forged_vectors_in_a_large_file_make_no_search_endless(
+    name: str, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large file is mapped, and not looked at number by number: FAISS finds a NaN near nothing."""
+    monkeypatch.setattr("kb.index.segment.MAPPED_FROM", 0)
+    index = forged(tmp_path, write, name)
+    with deadline(20), Base.open(index, encoder=FakeEncoder()) as base:
+        for hit in base.search("RuntimeError: boom at 7").hits:
+            assert math.isfinite(hit.score) and math.isfinite(hit.confidence)
 
 
 def named_files(value: Any) -> Iterator[dict[str, Any]]:

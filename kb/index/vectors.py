@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from kb.arrays import Array
+from kb.arrays import Array, finite
 from kb.index.rank import rank
 from kb.index.store import Views
 from kb.records import Ranking
@@ -118,8 +118,8 @@ class Vectors:
             # What was not seen is no nearer than the last that was; as near as the k-th, it might come before it.
             if full and ((enough and ranking.scores[-1] > unseen) or (exact and (unseen <= 0 or depth == asked))):
                 return ranking
-            if enough and not full and not exact:
-                return ranking  # all of the lists that were measured to be enough
+            if not full and (enough or exact):
+                return ranking  # all of the lists that were measured to be enough; what is no number is near nothing
             wanted, lists = (wanted * 4, lists) if full else (wanted, lists * 4)
             if not exact and (min(wanted, asked) > _MOST_GATHERED or lists > 4 * index.nlist):
                 return self._compare(vector, k, np.arange(self.size) if allowed is None else np.flatnonzero(allowed))
@@ -138,7 +138,7 @@ class Vectors:
             until = max(at + 1, int(np.searchsorted(ends, (ends[at - 1] if at else 0) + _BLOCK, side="right")))
             some = at + np.flatnonzero(counts[at:until])
             if len(some):
-                cosines = np.einsum("qd,vd->qv", vectors, self._floats(rows[some]))
+                cosines = finite(np.einsum("qd,vd->qv", vectors, self._floats(rows[some])))
                 firsts = np.concatenate([[0], np.cumsum(counts[some])[:-1]])
                 best[:, some] = np.maximum.reduceat(cosines, firsts, axis=1)
             at = until
@@ -146,7 +146,7 @@ class Vectors:
 
     def of(self, rows: Array) -> Views:
         """All vectors of `rows` (ascending)."""
-        return Views(self._floats(rows), np.repeat(rows, self._counts[rows]), self._kinds[self._places(rows)])
+        return Views(finite(self._floats(rows)), np.repeat(rows, self._counts[rows]), self._kinds[self._places(rows)])
 
     def _places(self, rows: Array) -> Array:
         """Where the views of these rows are: `starts[row]`, `starts[row] + 1`, ... one row after the other."""
