@@ -175,10 +175,10 @@ class Bench:
                     took[one].append(cost.seconds * 1000)
                     peaks[one].append(cost.memory or 0)
         for (name, size), some in took.items():
-            least = statistics.median(took[name, str(smallest)]) if (name, str(smallest)) in took else None
-            median = statistics.median(some)
-            figures = {"cold_ms": median, "cold_memory": max(peaks[name, size]) or None}
-            self.tool(name)[size] |= figures | ({"cold_ratio": median / least} if least else {})
+            figures: Figures = {"cold_ms": statistics.median(some), "cold_memory": max(peaks[name, size]) or None}
+            if least := took.get((name, str(smallest))):  # by the round: what slows down the machine slows down both
+                figures["cold_ratio"] = statistics.median(a / b for a, b in zip(some, least, strict=True))
+            self.tool(name)[size] |= figures
         self.save()
 
 
