@@ -217,16 +217,11 @@ class Evidence:
     """mean cosine of the question's sentences, each with the nearest of the issue, above the best other candidate's"""
     confusable_lead: float
     """how much nearer a sentence is to what the issue is not to be confused with than to the issue"""
-    information: float
-    """ln(1 + the question's information); a word that no issue has is 1"""
-    chinese: float
-    """1 for a Chinese question, which shares more words by chance"""
-    front_coverage: float
-    """share of its error lines (of a description: of all) that stands there or in the aliases"""
+    own_information: float
+    """ln(1 + the information of what the question shares with title, symptom, error lines and aliases), without messages
+    that any program may print (`kb.logs.everyones`); a word that no issue has is 1"""
     title_coverage: float
     """share of the issue's title that the question says"""
-    name_share: float
-    """share of what was found that is names of projects"""
     product_unsaid: float
     """1: the question does not name any project of the issue, not in a file of a traceback either"""
     component_share: float

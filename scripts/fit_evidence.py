@@ -48,14 +48,7 @@ FOLDS, REPEATS = 5, 3
 ASKED_ABOUT = 0.25  # share of the questions in the world whose issue a base has
 RIDGE = 0.002
 HITS = 3
-AGAINST = {
-    "confusable_lead",
-    "confusable_information",
-    "name_share",
-    "product_unsaid",
-    "particulars_in_conflict",
-    "chinese",
-}
+AGAINST = {"confusable_lead", "confusable_information", "product_unsaid", "particulars_in_conflict"}
 SIGNS = np.array([-1.0 if name in AGAINST else 1.0 for name in NAMES])  # no weight has the other sign
 LEVELS = (0.01, 0.02, 0.05, 0.10)
 
@@ -64,13 +57,13 @@ Vector = np.ndarray[Any, np.dtype[np.float64]]
 KINDS = {
     "lead": ("lead", "lead_over_rest", "described_lead"),
     "sentences": ("sentence_lead",),
-    "fields": ("front_coverage", "title_coverage"),
-    "names": ("name_share", "component_share"),
+    "title": ("title_coverage",),
+    "not everyone's": ("own_information",),
+    "names": ("component_share",),
     "product unsaid": ("product_unsaid",),
     "confusables": ("confusable_lead", "confusable_information"),
     "alignment": ("aligned_coverage", "alias_alignment"),
     "particulars": ("particulars_shared", "particulars_in_conflict"),
-    "question": ("information", "chinese"),
 }
 
 

@@ -13,11 +13,8 @@ system prints around every failure weigh next to nothing.
 from __future__ import annotations
 
 import builtins
-import errno
 import math
-import os
 import re
-import signal
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kb.encoders import rarity, surprisal
+from kb.logs.everyones import system_messages, words_of
 from kb.logs.prefix import strip_prefix
 from kb.logs.variables import HASH, PATH
 from kb.records import IssueRecord
@@ -38,8 +36,6 @@ MIN_WEIGHT = 0.5  # a fingerprint below this occurs everywhere and is dropped
 MIN_WORD_WEIGHT = 0.15  # of the most common word: its place in the line still says something
 TRIVIAL_WEIGHT = 0.05  # of a digit, a single letter, a stop word, the name of a built-in exception
 _MAX_STARTS = 8  # the first run of a fingerprint may occur in a line more than once
-
-_WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_]")
 
 
 _GAP = "\0"  # stands for a variable part in a form of a line
@@ -104,13 +100,6 @@ class Fingerprint:
 def _pattern(run: str) -> re.Pattern[str]:
     """Finds a run of words in text as it was written: any case, a few other characters between words."""
     return re.compile(r"(?:\\[nt]|[\W_]){0,20}".join(map(re.escape, run.split())), re.IGNORECASE)
-
-
-def words_of(text: str) -> str:
-    """The words of cleaned text in lower case, with a space around each: runs of letters, runs of digits, single
-    Chinese characters. A line end that a JSON log wrote as `\\n` separates words."""
-    text = text.replace("\\n", "  ").replace("\\t", "  ") if "\\" in text else text
-    return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 class Fingerprints:
@@ -209,25 +198,10 @@ _EXCEPTIONS = {name.lower() for name, value in vars(builtins).items() if isinsta
 _PYTHON_WORDS = {type(None).__name__.lower()}.union(
     *(words_of(getattr(value, "__doc__", None) or "").split() for value in vars(builtins).values() if callable(value))
 )
-_SYSTEM_MESSAGES = re.compile(
-    "(?<= )(?:"
-    + "|".join(
-        re.escape(words)
-        for words in sorted(
-            {words_of(os.strerror(number)).strip() for number in errno.errorcode}
-            | {words_of(signal.strsignal(number) or "").strip() for number in signal.valid_signals() if number < 32}
-            | {"errno", "core dumped", "broken pipe"},
-            key=len,
-            reverse=True,
-        )
-        if words
-    )
-    + ")(?= )"
-)
 
 
 def _without_system_words(runs: tuple[str, ...]) -> set[str]:
-    return {word for run in runs for word in _SYSTEM_MESSAGES.sub("", run).split()}
+    return {word for run in runs for word in system_messages().sub("", run).split()}
 
 
 def _is_trivial(word: str) -> bool:

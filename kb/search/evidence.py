@@ -20,6 +20,7 @@ from kb.arrays import Array, finite
 from kb.encoders import Encoder, term_table
 from kb.index.profile import FRONT, Field, Profile, Sentence, digests
 from kb.logs.codes import Codes, particulars
+from kb.logs.everyones import own_words, words_of
 from kb.logs.variables import mask
 from kb.records import Evidence, Query
 from kb.search.features import Shares
@@ -59,22 +60,21 @@ class Question:
         """`names`: the terms of the names of projects."""
         self.query: Query = query
         self._encoder = encoder
-        self.particulars: Codes = particulars("\n".join((*query.signatures, query.prose))[:_PROSE_CHARS])
+        text = "\n".join((*query.signatures, query.prose))[:_PROSE_CHARS]
+        self.particulars: Codes = particulars(text)
         said = {
             term: max(shares.errors.get(term, 0.0), shares.prose.get(term, 0.0))
             for term in (*shares.prose, *shares.errors)
             if not term.isdigit()
         }
-        main = shares.errors or shares.prose
         self.terms: list[str] = list(said)
         known = information.of(self.terms) / information.unseen
         self.shares: Array = np.fromiter(said.values(), np.float32, len(said))
         self.information: Array = known * self.shares
         """(terms,) of each term of the question that is no number, as a share of that of a term that no issue has"""
-        self.main_information: Array = known * np.fromiter(
-            (main.get(term, 0.0) for term in said), np.float32, len(said)
-        )
-        """the same for its error lines, or for all of a description"""
+        own = own_words(text)
+        self.is_own: Array = np.fromiter((not own.isdisjoint(words_of(term).split()) for term in said), bool, len(said))
+        """(terms,) is it more than a part of what any program may print?"""
         self.digests: Array = digests(self.terms)
         self.is_name: Array = np.fromiter((term in names for term in self.terms), bool, len(said))
         self.everything: set[int] = {*self.digests.tolist(), *digests(shares.context).tolist()}
@@ -172,7 +172,6 @@ def evidence(
     in_sentences = _sentences(question, subjects)
     means = [mean for mean, _ in in_sentences]
     judged = subjects[: len(kin)]
-    of_question = _of_question(question)
     by_score, by_description = _ranked(scores), _ranked(described)
     return [
         Evidence(
@@ -181,7 +180,6 @@ def evidence(
             described_lead=described[i] - _best(_first(by_description, kin[i], 1)),
             sentence_lead=means[i] - _best(_others(means[: RIVALS + 1], kin[i])),
             confusable_lead=in_sentences[i][1],
-            **of_question,
             **covered,
             **aligned,
             **_particulars(question, subject),
@@ -216,13 +214,6 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _of_question(question: Question) -> dict[str, float]:
-    return {
-        "information": float(np.log1p(question.information.sum())),
-        "chinese": float(question.query.lang == "zh"),
-    }
-
-
 def _fields_of(question: Question, subjects: Sequence[Subject]) -> Array:
     """(subjects, terms of the question) uint8: the fields in which each term stands, 0 where it does not."""
     sizes = [len(subject.digests) for subject in subjects]
@@ -242,23 +233,19 @@ def _coverage(question: Question, subjects: Sequence[Subject]) -> list[dict[str,
     if not subjects:
         return []
     where = _fields_of(question, subjects)
-    said, main = question.information, question.main_information
-    front, somewhere = (where & _FRONT) > 0, (where & _SOMEWHERE) > 0
-    found = (front * said).sum(axis=1).tolist()
-    in_names = (front * (said * question.is_name)).sum(axis=1).tolist()
-    in_front = (front * main).sum(axis=1).tolist()
+    said, somewhere = question.information, (where & _SOMEWHERE) > 0
+    own = np.log1p((((where & _FRONT) > 0) * (said * question.is_own)).sum(axis=1)).tolist()
     names = (somewhere & question.is_name).sum(axis=1).tolist()
     confused = (((where > 0) & ~somewhere) * said).sum(axis=1).tolist()
-    all_main, named = float(main.sum()), int(question.is_name.sum())
+    named = int(question.is_name.sum())
     everything = question.everything
     return [
         {
-            "front_coverage": in_front[i] / (all_main + 0.5),
+            "own_information": own[i],
             "title_coverage": sum(
                 says for digest, says in zip(one.title, one.title_information, strict=True) if digest in everything
             )
             / (sum(one.title_information) + 0.5),
-            "name_share": in_names[i] / found[i] if found[i] > 0 else 1.0,
             "product_unsaid": float(len(one.products) > 0 and everything.isdisjoint(one.products)),
             "component_share": names[i] / named if named else 0.5,
             "confusable_information": min(confused[i] / _CLOSE, 1.0),
