@@ -218,8 +218,8 @@ class Evidence:
     confusable_lead: float
     """how much nearer a sentence is to what the issue is not to be confused with than to the issue"""
     own_information: float
-    """ln(1 + the information of what the question shares with title, symptom, error lines and aliases), without messages
-    that any program may print (`kb.logs.everyones`); a word that no issue has is 1"""
+    """ln(1 + the information of what the question shares with title, symptom, error lines and aliases), without the
+    messages that any program may print (`kb.logs.everyones`); a word that no issue has is 1"""
     title_coverage: float
     """share of the issue's title that the question says"""
     product_unsaid: float

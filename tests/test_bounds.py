@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,9 +14,9 @@ from conftest import CORPUS
 import kb
 from kb import KnowledgeBase, Scanner
 from kb.index.build import code
-from kb.records import Evidence, SearchResult
+from kb.records import SearchResult
 from kb.search import searcher
-from kb.search.verdict import KNOWN_AT, LIKELY_AT, confidence, curve_for
+from kb.search.verdict import KNOWN_AT, LIKELY_AT
 
 POP = "IndexError: pop from an empty deque"
 
@@ -56,17 +55,6 @@ def test_how_many_hits_are_asked_for_changes_nothing_about_the_first(base: Knowl
             for text in (record.title, *record.errors[:1]):
                 one, many = (base.search(text, k).hits[0] for k in (1, 10))
                 assert (one.issue, round(one.confidence, 6)) == (many.issue, round(many.confidence, 6)), text
-
-
-@pytest.mark.parametrize(("pasted", "least", "most"), [(True, -0.5, 2), (False, 0, 3)])
-def test_a_chinese_description_is_believed_a_little_less(pasted: bool, least: float, most: float) -> None:
-    """With the same evidence, in log odds: Chinese shares more words by chance. Of a pasted error hardly."""
-    curve = curve_for(pasted=pasted)
-    same = Evidence(**dict(curve.center))
-    english, chinese = (
-        math.log(p / (1 - p)) for flag in (0.0, 1.0) for p in [confidence(replace(same, chinese=flag), curve)]
-    )
-    assert least < english - chinese < most
 
 
 def test_every_error_line_counts(tmp_path: Path) -> None:

@@ -21,7 +21,9 @@ from kb.encoders import Encoder, open_encoder, term_table
 from kb.index.passages import lexical_text
 from kb.index.profile import Sentence, profile_sentences
 from kb.logs.codes import particulars
+from kb.logs.everyones import own_words
 from kb.logs.variables import mask
+from kb.logs.words import words_of
 from kb.records import Evidence, IssueRecord, SearchResult
 from kb.scan import Scanner
 from kb.search import searcher
@@ -59,11 +61,12 @@ class Naive:
         self.of = lambda term: float(information.of([term])[0]) / information.unseen
         self.projects, self.tokenise = header.manifest["projects"], vocabulary.tokenise
         self.names = set(vocabulary.tokenise(" \n".join(header.manifest["projects"])))
-        printed = vocabulary.shares("\n".join(self.query.signatures))
+        printed_text = "\n".join(self.query.signatures)
+        printed = vocabulary.shares(printed_text)
         written = vocabulary.shares(self.query.prose)
         both = {term: max(printed.get(term, 0), written.get(term, 0)) for term in [*written, *printed]}
         self.shares = {term: share for term, share in both.items() if not term.isdigit()}
-        self.main = {term: share for term, share in (printed or written).items() if term in self.shares}
+        self.own = own_words(f"{printed_text}\n{self.query.prose}")
         self.everywhere = {*self.shares, *vocabulary.shares(self.query.context)}
 
     def coverage(self, records: list[IssueRecord]) -> dict[str, float]:
@@ -77,18 +80,16 @@ class Naive:
         somewhere = front.union(*(terms(r.project, *r.tags, r.cause, r.fix) for r in records))
         confusable = set().union(*(terms(r.confusable) for r in records)) - somewhere
         said = {term: self.of(term) * share for term, share in self.shares.items()}
-        main = {term: self.of(term) * share for term, share in self.main.items()}
 
         def among(weights: dict[str, float], found: set[str]) -> float:
             return sum(weight for term, weight in weights.items() if term in found)
 
-        named, found = [term for term in said if term in self.names], among(said, front)
+        named = [term for term in said if term in self.names]
+        own = {term: says for term, says in said.items() if self.own & {*words_of(term).split()}}
         titles = {term: self.of(term) for term in title}
         return {
-            "information": math.log1p(sum(said.values())),
-            "front_coverage": among(main, front) / (sum(main.values()) + 0.5),
+            "own_information": math.log1p(among(own, front)),
             "title_coverage": among(titles, self.everywhere) / (sum(titles.values()) + 0.5),
-            "name_share": among(said, front & self.names) / found if found else 1.0,
             "product_unsaid": float(bool(products := self.products(records)) and not self.everywhere & products),
             "component_share": sum(term in somewhere for term in named) / len(named) if named else 0.5,
             "confusable_information": min(among(said, confusable) / 2, 1),
@@ -176,7 +177,6 @@ def test_evidence_is_a_naive_loop(question: str, base: KnowledgeBase) -> None:
         expected = {
             "lead": scores[i] - others[0],
             "lead_over_rest": scores[i] - sum(others[:3]) / len(others[:3]),
-            "chinese": float(result.query.lang == "zh"),
             "sentence_lead": means[i] - max(rivals),
             **naive.coverage(records),
             **naive.alignment(records),
@@ -200,7 +200,7 @@ def test_what_is_only_said_of_other_issues_speaks_against_it(tmp_path: Path, wri
     with KnowledgeBase.open(tmp_path / "index", encoder=FakeEncoder()) as opened:
         hits = {hit.issue: hit.evidence for hit in opened.search("frob quagmire lantern").hits}
     assert hits["a#1"].confusable_information > hits["b#1"].confusable_information > 0
-    assert hits["a#1"].front_coverage == hits["b#1"].front_coverage
+    assert hits["a#1"].own_information == hits["b#1"].own_information
 
 
 WAKES = """

@@ -20,8 +20,8 @@ from kb.errors import QueryError
 from kb.feedback.gist import unmarked
 from kb.feedback.store import Miss
 from kb.logs.codes import codes, contradicts
-from kb.logs.fingerprints import words_of
 from kb.logs.variables import mask
+from kb.logs.words import words_of
 from kb.records import SearchResult, Verdict
 
 __all__ = ["ALIKE", "Asked", "Gap", "gaps"]

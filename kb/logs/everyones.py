@@ -1,8 +1,8 @@
 """Messages that any program may print: they say what failed, and nothing about whose failure it is.
 
 The operating system words them (`Address already in use`, `Illegal instruction`), name resolution, TLS, HTTP, and
-Python for its built-in exceptions. An issue of which a question repeats only such words may be meant, or any other
-program's.
+Python for its built-in exceptions. That an issue has such words is little evidence that it is meant: any other program
+prints them as well.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from functools import cache
 from http import HTTPStatus
 
-__all__ = ["own_words", "system_messages", "words_of"]
+from kb.logs.words import words_of
 
-_WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_]")
+__all__ = ["own_words", "system_messages"]
 
 # What name resolution, TLS and the clients of HTTP say; Kubernetes of any container; Python's library of any command.
 _OF_LIBRARIES = """
@@ -32,13 +32,6 @@ sslerror, sslcertverificationerror, httperror, maxretryerror, gaierror, jsondeco
 oomkilled, crashloopbackoff, imagepullbackoff, errimagepull, back off restarting failed container
 subprocess calledprocesserror command, calledprocesserror, returned non zero exit status
 """
-
-
-def words_of(text: str) -> str:
-    """The words of cleaned text in lower case, with a space around each: runs of letters, runs of digits, single
-    Chinese characters. A line end that a JSON log wrote as `\\n` separates words."""
-    text = text.replace("\\n", "  ").replace("\\t", "  ") if "\\" in text else text
-    return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 @cache

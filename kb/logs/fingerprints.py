@@ -22,13 +22,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kb.encoders import rarity, surprisal
-from kb.logs.everyones import system_messages, words_of
+from kb.logs.everyones import system_messages
 from kb.logs.prefix import strip_prefix
 from kb.logs.variables import HASH, PATH
+from kb.logs.words import words_of
 from kb.records import IssueRecord
 from kb.text import HAN, STOP_WORDS, clean
 
-__all__ = ["Fingerprint", "Fingerprints", "words_of"]
+__all__ = ["Fingerprint", "Fingerprints"]
 
 MAX_LINE_CHARS = 1000  # of an error line; a longer one is a listing
 MAX_GAP_CHARS = 600  # between two runs: a path, a list of names

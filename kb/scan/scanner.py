@@ -20,10 +20,11 @@ from dataclasses import dataclass, field, replace
 from kb.errors import QueryError
 from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import Codes, codes, contradicts, has_code_words
-from kb.logs.fingerprints import Fingerprint, Fingerprints, words_of
+from kb.logs.fingerprints import Fingerprint, Fingerprints
 from kb.logs.levels import process_of
 from kb.logs.lines import HALF_LINE, Lines, clip, excerpt, informative_part, text_of
 from kb.logs.read import MAX_QUERY_CHARS
+from kb.logs.words import words_of
 from kb.records import IssueRecord, Lang
 from kb.scan.prefilter import Prefilter
 from kb.scan.report import Finding, ScanReport, joined

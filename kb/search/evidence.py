@@ -20,8 +20,9 @@ from kb.arrays import Array, finite
 from kb.encoders import Encoder, term_table
 from kb.index.profile import FRONT, Field, Profile, Sentence, digests
 from kb.logs.codes import Codes, particulars
-from kb.logs.everyones import own_words, words_of
+from kb.logs.everyones import own_words
 from kb.logs.variables import mask
+from kb.logs.words import words_of
 from kb.records import Evidence, Query
 from kb.search.features import Shares
 from kb.search.front import FrontTerms

@@ -12,7 +12,8 @@ from conftest import THOROUGH
 
 from kb import KnowledgeBase
 from kb.logs.classify import says_failure
-from kb.logs.fingerprints import Fingerprints, words_of
+from kb.logs.fingerprints import Fingerprints
+from kb.logs.words import words_of
 from kb.scan import Scanner
 from kb.text import clean
 

@@ -1,0 +1,43 @@
+"""kb.logs.everyones: what any program may print is no evidence for an issue."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from kb.logs.everyones import own_words, system_messages
+from kb.logs.words import words_of
+
+OF_EVERYONE = [
+    *(os.strerror(number) for number in (errno.EADDRINUSE, errno.EMFILE, errno.ENOSPC, errno.ECONNREFUSED)),
+    "Illegal instruction (core dumped)",
+    "Floating point exception",
+    "SIGKILL",
+    "EADDRINUSE",
+    "ConnectionResetError",
+    "502 Bad Gateway",
+    "self-signed certificate in certificate chain",
+    "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer certificate",
+    "OOMKilled",
+]
+
+
+@pytest.mark.parametrize("message", OF_EVERYONE)
+def test_a_message_of_everyone_has_no_word_of_its_own(message: str) -> None:
+    assert own_words(message) == frozenset()
+    assert own_words(f"before {message}: after it") == {"before", "after", "it"}
+
+
+@pytest.mark.parametrize(
+    "line", ["", "nothing common here", "重复的端口", "addresses already used", "ssl_context lost"]
+)
+def test_other_words_are_left(line: str) -> None:
+    assert own_words(line) == frozenset(words_of(line).split())
+
+
+def test_what_the_system_says_is_less_than_what_everyone_says() -> None:
+    for message in OF_EVERYONE:
+        rest = system_messages().sub("", words_of(message))
+        assert own_words(rest) <= frozenset(rest.split())
