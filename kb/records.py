@@ -217,9 +217,9 @@ class Evidence:
     """mean cosine of the question's sentences, each with the nearest of the issue, above the best other candidate's"""
     confusable_lead: float
     """how much nearer a sentence is to what the issue is not to be confused with than to the issue"""
-    own_information: float
-    """ln(1 + the information of what the question shares with title, symptom, error lines and aliases), without the
-    messages that any program may print (`kb.logs.everyones`); a word that no issue has is 1"""
+    own_terms: float
+    """ln(1 + how many terms of the question title, symptom, error lines and aliases have, too), without messages that
+    any program may print (`kb.logs.everyones`)"""
     title_coverage: float
     """share of the issue's title that the question says"""
     product_unsaid: float

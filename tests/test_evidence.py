@@ -85,10 +85,10 @@ class Naive:
             return sum(weight for term, weight in weights.items() if term in found)
 
         named = [term for term in said if term in self.names]
-        own = {term: says for term, says in said.items() if self.own & {*words_of(term).split()}}
+        own = {term: share for term, share in self.shares.items() if self.own & {*words_of(term).split()}}
         titles = {term: self.of(term) for term in title}
         return {
-            "own_information": math.log1p(among(own, front)),
+            "own_terms": math.log1p(among(own, front)),
             "title_coverage": among(titles, self.everywhere) / (sum(titles.values()) + 0.5),
             "product_unsaid": float(bool(products := self.products(records)) and not self.everywhere & products),
             "component_share": sum(term in somewhere for term in named) / len(named) if named else 0.5,
@@ -200,7 +200,7 @@ def test_what_is_only_said_of_other_issues_speaks_against_it(tmp_path: Path, wri
     with KnowledgeBase.open(tmp_path / "index", encoder=FakeEncoder()) as opened:
         hits = {hit.issue: hit.evidence for hit in opened.search("frob quagmire lantern").hits}
     assert hits["a#1"].confusable_information > hits["b#1"].confusable_information > 0
-    assert hits["a#1"].own_information == hits["b#1"].own_information
+    assert hits["a#1"].own_terms == hits["b#1"].own_terms
 
 
 WAKES = """

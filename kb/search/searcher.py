@@ -341,7 +341,7 @@ def _telling(log: str) -> str:
 
 def _sureness(reading: tuple[Query, list[Hit]]) -> tuple[float, float]:
     _, (first, *_) = reading
-    return round(first.confidence, 1), first.evidence.own_information
+    return round(first.confidence, 1), first.evidence.own_terms
 
 
 def _flat(text: str) -> str:
