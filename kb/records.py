@@ -220,6 +220,8 @@ class Evidence:
     own_terms: float
     """ln(1 + how many terms of the question title, symptom, error lines and aliases have, too), without messages that
     any program may print (`kb.logs.everyones`)"""
+    own_information: float
+    """ln(1 + the information of the same terms); a term that no issue has is 1"""
     title_coverage: float
     """share of the issue's title that the question says"""
     product_unsaid: float

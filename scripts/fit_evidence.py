@@ -58,7 +58,7 @@ KINDS = {
     "lead": ("lead", "lead_over_rest", "described_lead"),
     "sentences": ("sentence_lead",),
     "title": ("title_coverage",),
-    "not everyone's": ("own_terms",),
+    "not everyone's": ("own_terms", "own_information"),
     "names": ("component_share",),
     "product unsaid": ("product_unsaid",),
     "confusables": ("confusable_lead", "confusable_information"),

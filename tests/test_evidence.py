@@ -89,6 +89,7 @@ class Naive:
         titles = {term: self.of(term) for term in title}
         return {
             "own_terms": math.log1p(among(own, front)),
+            "own_information": math.log1p(among({term: said[term] for term in own}, front)),
             "title_coverage": among(titles, self.everywhere) / (sum(titles.values()) + 0.5),
             "product_unsaid": float(bool(products := self.products(records)) and not self.everywhere & products),
             "component_share": sum(term in somewhere for term in named) / len(named) if named else 0.5,

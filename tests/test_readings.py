@@ -105,7 +105,7 @@ def test_of_two_known_lines_the_one_that_says_more(index: Path) -> None:
     with KnowledgeBase.open(index) as base:
         alone = [base.search(line) for line in lines]
         assert all(result.answered for result in alone)
-        expected = max((result.hits[0] for result in alone), key=lambda hit: hit.evidence.own_terms)
+        expected = max((result.hits[0] for result in alone), key=lambda hit: hit.evidence.own_information)
         for order in (lines, lines[::-1]):
             log = "\n".join(("[INFO] step 1 loss 2.0", order[0], "[INFO] step 2 loss 2.0", order[1], "[INFO] bye"))
             assert base.search(log).hits[0].issue == expected.issue

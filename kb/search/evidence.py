@@ -235,14 +235,16 @@ def _coverage(question: Question, subjects: Sequence[Subject]) -> list[dict[str,
         return []
     where = _fields_of(question, subjects)
     said, somewhere = question.information, (where & _SOMEWHERE) > 0
-    own = np.log1p((((where & _FRONT) > 0) * (question.shares * question.is_own)).sum(axis=1)).tolist()
+    own = ((where & _FRONT) > 0) & question.is_own
+    own_terms, own_information = (np.log1p((own * of_each).sum(axis=1)).tolist() for of_each in (question.shares, said))
     names = (somewhere & question.is_name).sum(axis=1).tolist()
     confused = (((where > 0) & ~somewhere) * said).sum(axis=1).tolist()
     named = int(question.is_name.sum())
     everything = question.everything
     return [
         {
-            "own_terms": own[i],
+            "own_terms": own_terms[i],
+            "own_information": own_information[i],
             "title_coverage": sum(
                 says for digest, says in zip(one.title, one.title_information, strict=True) if digest in everything
             )

@@ -341,7 +341,7 @@ def _telling(log: str) -> str:
 
 def _sureness(reading: tuple[Query, list[Hit]]) -> tuple[float, float]:
     _, (first, *_) = reading
-    return round(first.confidence, 1), first.evidence.own_terms
+    return round(first.confidence, 1), first.evidence.own_information
 
 
 def _flat(text: str) -> str:
