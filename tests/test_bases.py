@@ -25,7 +25,10 @@ from kb.records import Hit
 from kb.search.same import same_fault
 
 DEQUE = "IndexError: pop from an empty deque"
-BUS = "RuntimeError: DataLoader worker (pid 77) is killed by signal: Bus error."
+BUS = (
+    "RuntimeError: DataLoader worker (pid 77) is killed by signal: Bus error. "
+    "It is possible that dataloader's workers are out of shared memory."
+)
 NOTHING = "the weather is fine"
 
 

@@ -15,7 +15,10 @@ from kb.index.faults import faults, plain_title, title_key
 from kb.index.snapshot import read_manifest
 
 DEQUE = "IndexError: pop from an empty deque"
-BUS = "RuntimeError: DataLoader worker (pid 77) is killed by signal: Bus error."
+BUS = (
+    "RuntimeError: DataLoader worker (pid 77) is killed by signal: Bus error. "
+    "It is possible that dataloader's workers are out of shared memory."
+)
 MEMORY = "RuntimeError: CUDA error: an illegal memory access was encountered"
 QUESTIONS = [DEQUE, BUS, "loss 变成 nan", "exit code -9", "the weather is fine", "bf16 compute capability 7.5"]
 

@@ -28,7 +28,7 @@ from kb.hooks.guard import Guard
 from kb.language import reader_language
 
 POP = "IndexError: pop from an empty deque"
-ZH = "报错怎么办 pop from an empty deque"
+ZH = "GRPO 训练报错怎么办 pop from an empty deque"
 PACKAGE = Path(kb.__file__).parent
 
 
