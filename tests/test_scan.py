@@ -87,7 +87,8 @@ def test_what_stands_around_a_shared_line_decides(scanner: Scanner) -> None:
 
 SHM = "DataLoader worker (pid 3412) is killed by signal: "
 LAUNCHED = (
-    "[2024-12-25 11:20:18,1] [ERROR] [launch.py:322:sigkill_handler] ['python', 'x.py'] exits with return code = "
+    "[2024-12-25 11:20:18,1] [ERROR] [launch.py:322:sigkill_handler] ['python', '-u', 'train.py', '--local_rank=7', "
+    "'--deepspeed', 'z3.json'] exits with return code = "
 )
 XID = (
     "NVRM: Xid (PCI:0000:8a:00): {}, An uncorrectable double bit error (DBE) has been detected on GPU in the "
