@@ -1,4 +1,4 @@
-.PHONY: test lint check bench scale crash mutate evidence ci
+.PHONY: test lint check bench scale crash mutate nightly evidence ci
 
 test:            ## the default tests
 	pytest
@@ -26,6 +26,12 @@ crash:           ## kill, fill up and break a real build at every step (needs st
 
 mutate:          ## do the tests notice wrong code? 40 random changes, about ten minutes
 	python scripts/mutate.py
+
+nightly:         ## states, bytes, requests, load, mutants that nobody thought of: half an hour
+	pip install -q torch==2.13.0 && pip install -q -e '.[dev]'
+	pip install -q atheris || true
+	python scripts/nightly --self-test
+	python scripts/nightly
 
 evidence:        ## makes the errors of the articles and then their cures (installs what they need; about five minutes)
 	pip install -q torch==2.13.0 && pip install -q -e '.[evidence]'
