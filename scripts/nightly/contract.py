@@ -1,4 +1,4 @@
-"""Requests that schemathesis makes of /openapi.json, as many as there is time for: does each answer keep the contract?"""
+"""Requests that schemathesis makes of /openapi.json, as many as there is time for: do the answers keep the contract?"""
 
 from __future__ import annotations
 
