@@ -20,6 +20,7 @@ from kb.index import mapped, pieces, processes
 from kb.index.build import BuildReport, build
 from kb.index.faiss import FaissStore
 from kb.index.snapshot import read_manifest
+from kb.index.vectors import Approximate
 
 NAMES = [f"a{n}" for n in range(6)]
 ERRORS = ["boom at 7", "the disk is full", "队列为空", "no route to host", "rank 3 hangs"]
@@ -168,14 +169,14 @@ def test_a_strangers_faiss_file_is_not_parsed(
     tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def propose(views: Any, starts: Any) -> Any:
-        return np.frombuffer(b"what FAISS would parse", np.uint8)
+        return Approximate(np.frombuffer(b"what FAISS would parse", np.uint8), 0.991)
 
     def parse(self: Any) -> Any:
         raise AssertionError("parsed")
 
     monkeypatch.setattr("kb.index.writer.approximate", propose)
     articles = write({"en/a.md": article("boom at 7")})
-    build(articles, tmp_path / "index", encoder=FakeEncoder())
+    assert build(articles, tmp_path / "index", encoder=FakeEncoder()).recall == 0.991
     assert next((tmp_path / "index").glob("near-*"))
     with pytest.raises((KbError, RuntimeError)):  # it was made here, and is no FAISS file
         answers(tmp_path / "index")

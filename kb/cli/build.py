@@ -142,6 +142,7 @@ def build(
                 "issues": report.issues,
                 "records": report.records,
                 "segments": report.segments,
+                "recall": report.recall,
                 "parsed": report.parsed,
                 "removed": report.removed,
                 "bad": [str(error) for error in report.bad],
@@ -168,6 +169,13 @@ def build(
                 snapshot=report.snapshot,
             )
         )
+        if report.recall is not None:
+            echo(
+                say(
+                    "vectors: FAISS proposes {found} of the ten nearest records; what it proposes is compared exactly",
+                    found=f"{report.recall:.1%}",
+                )
+            )
         if published:
             echo(
                 say(

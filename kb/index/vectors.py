@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from kb.index.rank import rank
 from kb.index.store import Views
 from kb.records import Ranking
 
-__all__ = ["Vectors", "approximate", "recall"]
+__all__ = ["Approximate", "Vectors", "approximate", "recall"]
 
 MANY = 100_000
 """views; from here on a segment gets an approximate index: exact search takes 4 ms"""
@@ -193,11 +193,19 @@ class Vectors:
         return index
 
 
-def approximate(views: Array, starts: Array, progress: Progress | None = None, *, many: int = MANY) -> Array | None:
-    """The bytes of an approximate index (b,) uint8 over these views, as `Vectors` takes them; None where exact search
-    is fast enough. It takes 8 bytes and one bit for each number
-    of a view: 40 bytes at 256 dimensions. Equal views give equal bytes on one machine; another one may round
-    otherwise. Memory beyond the views: some 200 MB, and twice what it returns."""
+class Approximate(NamedTuple):
+    data: Array
+    """(b,) uint8, as `Vectors` takes it"""
+    recall: float
+    """of the ten records nearest to each of some vectors of the segment, the share that it finds"""
+
+
+def approximate(
+    views: Array, starts: Array, progress: Progress | None = None, *, many: int = MANY
+) -> Approximate | None:
+    """An approximate index over these views; None where exact search is fast enough. It takes 8 bytes and one bit for
+    each number of a view: 40 bytes at 256 dimensions. Equal views give equal bytes on one machine; another one may
+    round otherwise. Memory beyond the views: some 200 MB, and twice what it returns."""
     if len(views) < many:
         return None
     faiss = _faiss()
@@ -222,16 +230,17 @@ def approximate(views: Array, starts: Array, progress: Progress | None = None, *
     return _measured(index, views, starts)
 
 
-def _measured(index: Any, views: Array, starts: Array) -> Array:
-    """The index as bytes, that reads as many lists as recall asks for."""
+def _measured(index: Any, views: Array, starts: Array) -> Approximate:
+    """The index, that reads as many lists as recall asks for."""
     faiss = _faiss()
     vectors = Vectors(views, starts, np.broadcast_to(np.int32(0), len(views)), faiss.serialize_index(index))
     questions, floor = _exact(vectors)
+    found = 0.0
     for share in (64, 32, 16, 8, 6, 4, 3, 2, 1):
         vectors._index.nprobe = index.nprobe = max(1, index.nlist // share)
-        if _found(vectors, questions, floor) >= _ENOUGH:
+        if (found := _found(vectors, questions, floor)) >= _ENOUGH:
             break
-    return np.asarray(faiss.serialize_index(index))
+    return Approximate(np.asarray(faiss.serialize_index(index)), found)
 
 
 def recall(vectors: Vectors) -> float:

@@ -59,6 +59,7 @@ class SegmentWriter:
         self._ids: list[str] = []
         self._subjects: list[tuple[str, ...]] = []
         self._projects: set[str] = set()
+        self._found: int | None = None
         self._line_sizes: list[int] = []
         self._profile_sizes: list[int] = []
         self._columns: dict[str, list[Array]] = {
@@ -153,6 +154,7 @@ class SegmentWriter:
             "records": n,
             "views": len(column["kinds"]),
             "terms": len(lexical["log_p"]),
+            **({"found_of_1000": self._found} if self._found is not None else {}),  # by an approximate index
         }
         return Made(files, counts, frozenset(self._projects))
 
@@ -163,7 +165,8 @@ class SegmentWriter:
         files: dict[str, Entry] = {}
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         if (near := approximate(views, starts)) is not None:
-            files["near"] = snapshot.store(self._folder, "near.faiss", near.tobytes())
+            files["near"] = snapshot.store(self._folder, "near.faiss", near.data.tobytes())
+            self._found = round(near.recall * 1000)
             note_made(files["near"]["sha256"])
         blocks: Iterator[Array] = (views[at : at + _BLOCK] for at in range(0, n, _BLOCK))
         arrays: dict[str, Array | Shape] = {

@@ -42,14 +42,14 @@ class Part:
 
 def growth(seconds: float) -> Outcome:
     """The tests of how time grows, of every pattern and reader, at their full size."""
-    command = [sys.executable, "-m", "pytest", "tests", "-q", "-p", "no:cacheprovider", "-k", GROWTH]
+    command = [sys.executable, "-m", "pytest", "tests", "-p", "no:cacheprovider", "-k", GROWTH]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "KB_TEST_THOROUGH": "1"}, capture_output=True, text=True, timeout=900
     )
     passed = re.findall(r"(\d+) passed", done.stdout)
     outcome = Outcome()
     outcome.tried["laws"] = int(passed[-1]) if passed else 0
-    if done.returncode:
+    if done.returncode or not passed:
         outcome.wrong.append(done.stdout[-3000:])
     return outcome
 
