@@ -123,7 +123,7 @@ def read_settings(start: Path | None = None) -> Settings:
     """The settings for the folder `start` (the current one). Raises SettingsError for a file that cannot be read or
     says something that kb does not know."""
     found = [(_nearest(start), True), (config_folder() / SETTINGS, False)]
-    read = [_read(path, foreign) for path, foreign in found if path is not None and path.is_file()]
+    read = [_read(path, foreign) for path, foreign in found if path is not None and os.path.lexists(path)]
     merged = Settings()
     for one in read:
         merged = Settings(
@@ -168,6 +168,8 @@ def _counts(path: Path) -> bool:
 
 def _read(path: Path, foreign: bool) -> Settings:
     """`foreign`: it came with a folder."""
+    if not path.is_file():  # to open a pipe would wait for somebody who writes
+        raise SettingsError("is no file", path=path)
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
@@ -201,6 +203,8 @@ class _Reader:
         feedback = self._feedback(table)
         bases = {name: self._base(name, value) for name, value in self._table(table, "", "bases").items()}
         order = self._names(search, "search.", "order") if "order" in search else None
+        if order == ():
+            raise self._error("search.order is empty", "leave it out to ask all bases")
         return Settings(
             files=(self.path,),
             lang=self._lang(table, ""),

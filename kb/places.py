@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kb.config import ADDRESS_HINT, BaseSettings, settings, wrong_address
-from kb.errors import IndexMissing, QueryError
+from kb.errors import IndexMissing, QueryError, SettingsError
 from kb.index import locate
 from kb.index.locate import Location
 
@@ -36,8 +36,14 @@ def places(names: Sequence[str] = (), *, index: str | Path | None = None, start:
     if index is not None or (not names and locate.named_by_environment()):
         return [locate.locate(index)]
     known = settings()
-    if names := names or [*(known.order or ())]:
+    if names:
         return _distinct(_place(name.strip(), start) for name in names)
+    if known.order:
+        try:
+            return _distinct(_place(name.strip(), start) for name in known.order)
+        except IndexMissing as error:
+            file = known.files[0] if len(known.files) == 1 else None
+            raise SettingsError(f"search.order: {error.message}", path=file, hint=error.hint) from None
     found: list[Place] = [place] if (place := locate.here(start)) else []
     return _distinct([*found, *map(_configured, known.bases.values()), locate.bundled()])
 

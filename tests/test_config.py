@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from kb.errors import SettingsError
 from kb.index import trust
 from kb.index.locate import SETTINGS
 from kb.index.user import config_folder
+from kb.places import places
 
 
 @pytest.fixture
@@ -142,6 +144,7 @@ def test_a_link_inside_a_trusted_folder_leads_nowhere_else(home: Path, tmp_path:
         ("[search]\nknown-at = 2", "0 to 1"),
         ("[search]\nknown-at = nan", "0 to 1"),
         ('[search]\norder = "a"', "no list of names"),
+        ("[search]\norder = []", "is empty"),
         ("[check]\noff = [3]", "no list of names"),
         ("a = " + "[" * 100_000, "is not TOML"),
         ("#" * (2 << 20), "larger than"),
@@ -152,6 +155,23 @@ def test_what_kb_does_not_know_is_an_error_that_names_its_place(home: Path, text
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(SettingsError, match=message) as caught:
         read_settings()
+    assert caught.value.path == str(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no named pipes among files")
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_settings_that_are_no_file_are_told(home: Path, make: Callable[[Path], None]) -> None:
+    path = _own("")
+    path.unlink()
+    make(path)
+    with pytest.raises(SettingsError, match="no file"):
+        read_settings()
+
+
+def test_an_order_of_unknown_bases_names_the_file(home: Path) -> None:
+    path = _own('[search]\norder = ["nosuch"]\n')
+    with pytest.raises(SettingsError, match=r"search\.order: there is no base 'nosuch'") as caught:
+        places()
     assert caught.value.path == str(path)
 
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import run_kb
 
 from kb.cli import cli
-from kb.cli.meant import is_question, near_commands
+from kb.cli.meant import is_question, near_commands, no_command
 
 COMMANDS = cli.list_commands(None)  # type: ignore[arg-type]
 POP = "IndexError: pop from an empty deque"
@@ -41,6 +41,12 @@ def asked(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_question(words: list[str]) -> None:
     assert is_question(words, COMMANDS)
+
+
+def test_a_log_with_a_space_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my train.log").touch()
+    assert "did you mean `kb 'my train.log'`?" in str(no_command(["my", "train.log"], COMMANDS))
 
 
 @pytest.mark.parametrize(

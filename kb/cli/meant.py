@@ -46,6 +46,8 @@ def no_command(words: Sequence[str], commands: Sequence[str]) -> click.UsageErro
     how to search for the words."""
     near = " / ".join(f"`kb {name}`" for name in near_commands(words[0], commands))
     search = shlex.join(["kb", "search", *words])
+    if os.path.isfile(log := " ".join(words)):  # a name with a space
+        near = f"`{shlex.join(['kb', log])}`"
     what = say("no such command {word}", word=repr(words[0]))
     ways = say("did you mean {commands}?", commands=near) + "\n" if near else ""
     return click.UsageError(f"{what}; {ways}" + say("to search for it: {command}", command=search))

@@ -228,10 +228,12 @@ class Screen:
         """A known issue in fifteen rows: what it is, what to try, where to read on."""
         record, words = hit.record, LABELS[hit.record.lang]
         note = f"{record.id}  ·  {words['known']}{words['comma']}{words['confidence']} {percent(hit.confidence)}"
-        note += base_note(hit) if base else ""
-        if hit.matched:
-            note += f"  ·  {words['matched']}: {', '.join(hit.matched)}"
-        head = [Line(headline(record), "headline"), Line(cut(note, self._width), "note")]
+        notes = [note + base_note(hit) if base else note]
+        if base and cut(notes[0], self._width) != notes[0]:  # which base it is must be seen whole
+            notes = [note, f"{words['base']}: {hit.base}"]
+        elif hit.matched:
+            notes = [cut(f"{notes[0]}  ·  {words['matched']}: {', '.join(hit.matched)}", self._width)]
+        head = [Line(headline(record), "headline"), *(Line(one, "note") for one in notes)]
         self._lines(head)
         near = ", ".join(f"{other.issue} {percent(other.confidence)}" for other in others[:NEAREST])
         below = [Line(cut(f"{words['near']}{words['colon']}{near}", self._width), "note")] if near else []
