@@ -104,16 +104,20 @@ class RemoteBase:
                 if error.code == 404 and path.startswith("/api/issues/"):
                     return None
                 raise self._refusal(error) from None
-        except URLError as error:
-            raise self.unreachable(str(getattr(error.reason, "strerror", None) or error.reason)) from None
-        except (OSError, HTTPException, ValueError) as error:
-            raise self.unreachable(str(error) or type(error).__name__) from None
+        except (OSError, HTTPException, ValueError) as error:  # a URLError is an OSError with a reason
+            reason = error.reason if isinstance(error, URLError) else error
+            if isinstance(reason, TimeoutError):
+                raise self.too_late() from None
+            raise self.unreachable(str(getattr(reason, "strerror", None) or reason or type(reason).__name__)) from None
         if len(raw) > MAX_ANSWER:
             raise self.unreachable(f"its answer is larger than {MAX_ANSWER:,} bytes")
         try:
             return json.loads(raw)
         except (ValueError, RecursionError):
             raise self.unreachable("its answer is not JSON; is it a kb serve?") from None
+
+    def too_late(self) -> BaseUnreachable:
+        return self.unreachable(f"no answer within {self.seconds:g} s")
 
     def unreachable(self, why: str) -> BaseUnreachable:
         return BaseUnreachable(why, path=self.where)
@@ -197,7 +201,7 @@ class _Request:
         """What the server answers, or BaseUnreachable when it has not by its time."""
         self._worker.join(max(self._until - time.monotonic(), 0))
         if not self._found:
-            raise self._base.unreachable(f"no answer within {self._base.seconds:g} s")
+            raise self._base.too_late()
         if isinstance(self._found[0], BaseUnreachable):
             raise self._found[0]
         return self._found[0]
