@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WORTH_A_LINE", "Screen"]
 
+WORTH_NAMING = 0.01  # the confidence below which an issue is not even named as the nearest
 WORTH_A_LINE = 0.1  # the confidence below which a further hit is no help
 
 NEAREST = 3  # of the issues that may be something else
@@ -131,11 +132,11 @@ class Screen:
             self._prose(words["unknown" if shown else "empty"], "bold yellow")
             for line in words["next"].split("\n"):
                 self._prose(line)
-            if shown:
+            if near := [hit for hit in shown if hit.confidence >= WORTH_NAMING]:
                 self._line()
                 self._line(words["nearest"], "dim")
-                self._list(shown, "dim", base=several)
-                self._line(show_line(shown[0].record), "dim")
+                self._list(near, "dim", base=several)
+                self._line(show_line(near[0].record), "dim")
         if why:
             self._why(result, shown)
         if result.verdict != "known" or not bundled:
