@@ -216,7 +216,7 @@ class KnowledgeBase:
         store, wanted = self.searcher.store, issue.strip().casefold()
         found = next((rows for end in ("/", "", "#") if (rows := store.header.columns.find(wanted, end))), [])
         if not found:
-            near = self.near(wanted, cutoff=0.4)
+            near = self.near(wanted, cutoff=0.5)
             hint = f"did you mean {', '.join(near)}?" if near else "`kb search` finds ids"
             raise IndexMissing(f"there is no issue {issue!r} in this base", hint=hint)
         return store.records(found)

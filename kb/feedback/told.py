@@ -78,6 +78,6 @@ def _home(base: AnyBase, issue: str) -> tuple[str, str]:
     for remote in getattr(base, "remote", ()):
         if records := remote.show(wanted):
             return remote.name, records[0].issue
-    near = base.near(issue, cutoff=0.4)
+    near = base.near(issue, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}?" if near else "`kb search` finds ids: slug#n"
     raise IndexMissing(f"there is no issue {issue!r} in this base", hint=hint)
