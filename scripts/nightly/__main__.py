@@ -75,7 +75,7 @@ GROWTH = "time_grows or pattern or long_runs"
 PARTS = {
     "growth": Part(growth, 0.05, "does time grow with the text, whatever it holds?", can_break=False),
     "states": Part(states.run, 0.25, "edits, builds, kills, damage: does the base say what a dictionary says?"),
-    "bytes": Part(fuzz.run, 0.25, "does any input of any reader raise more than a clear error, or take long?"),
+    "bytes": Part(fuzz.run, 0.15, "does any input of any reader raise more than a clear error, or take long?"),
     "contract": Part(contract.run, 0.1, "do answers over HTTP keep /openapi.json?"),
     "load": Part(load.run, 0.1, "asked while it is built: is each answer of one state?"),
     "mutants": Part(mutants, 0.25, "do the tests notice wrong code?", can_break=False),

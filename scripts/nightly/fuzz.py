@@ -276,7 +276,9 @@ def run(seconds: float, *, broken: bool = False) -> Outcome:
     names = ["broken"] if broken else TARGETS
     for name in names:
         command = [sys.executable, __file__, name, "--seconds", str(seconds / len(names))]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        with tempfile.TemporaryDirectory(prefix="kb-fuzz-") as folder:  # libFuzzer leaves its files behind
+            environment = {**os.environ, "TMPDIR": folder}
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace")
         ran = re.findall(
             r'"runs": (\d+)|^Done (\d+)|^stat::number_of_executed_units: (\d+)', done.stdout + done.stderr, re.M
         )
