@@ -360,7 +360,7 @@ def test_a_failed_write_names_its_file(tmp_path: Path, monkeypatch: pytest.Monke
 
 @posix
 @pytest.mark.parametrize("step", ["unlink", "open"])
-@pytest.mark.parametrize("spool", range(1, 6))
+@pytest.mark.parametrize("spool", [1, 2, 3, 4])
 def test_a_segment_that_cannot_be_begun_is_told(
     step: str, spool: int, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
