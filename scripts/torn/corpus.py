@@ -1,4 +1,4 @@
-"""Two states of a folder of articles, and what a reader sees of an index: all records, and what twenty questions find."""
+"""States of a folder of articles, and what a reader sees of an index: all records, and what twenty questions find."""
 
 from __future__ import annotations
 

@@ -8,26 +8,32 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from torn import warm
+from torn.corpus import ENCODER, content, signature
+from torn.warm import Command, Ended
+
 from kb.errors import IndexMissing, IndexWriteFailed, KbError
 from kb.index.build import build
 from kb.index.locate import Location, is_fresh
 from kb.index.snapshot import MANIFEST, read_manifest
-from torn import warm
-from torn.corpus import ENCODER, content, signature
-from torn.warm import Command, Ended
 
 FAULTS = ("KILL", "ENOSPC", "EIO")
 NOTHING = "nothing"
 """the signature of an index that is not there"""
 
+OPEN, MAKES = "openat", "O_CREAT"
 _TEMPORARY = re.compile(r"\.tmp-\d+-")
-_seen: dict[tuple[str, str], tuple[str, list[str]]] = {}  # what `_look` found, by scene and the bytes that lie there
+# What was found, by the bytes that lie there: the same bytes lead to the same answers, and to the same next build.
+_seen: dict[tuple[str, str], tuple[str, list[str]]] = {}
+_signatures: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,7 @@ class Scene:
             expected, same = set(self.whole), there == self.whole
         else:
             expected = {entry["name"] for entry in read_manifest(index)[0]["files"].values()} | {MANIFEST}
-            same = signature(index) == self.new
+            same = _signature(index) == self.new
         return [] if same and there.keys() == expected else [f"the next build is not clean: {there.keys() ^ expected}"]
 
 
@@ -157,10 +163,17 @@ class CacheScene(Scene):
         return wrong + self.unclean(self.index(place))
 
 
-def cases(calls: Counter[str]) -> Iterator[Case]:
+def cases(calls: Sequence[tuple[str, str]]) -> Iterator[Case]:
+    """Every step of an undisturbed run. Of the files that are opened, those that are made."""
+    steps: list[tuple[str, int]] = []
+    counts: Counter[str] = Counter()
+    for call, rest in calls:
+        counts[call] += 1
+        if call != OPEN or MAKES in rest:
+            steps.append((call, counts[call]))
     for fault in FAULTS:
-        for call, count in sorted(calls.items()):
-            for number in range(1, count + 1):
+        for call, number in steps:
+            if not (fault == "KILL" and call == OPEN):  # the same as at the first write to it
                 yield Case(call, number, fault)
 
 
@@ -177,7 +190,7 @@ def try_case(scene: Scene, case: Case, root: Path) -> Found:
             wrong.append("was not killed")
     else:
         injected = [rest for _, rest in ended.calls if "(INJECTED)" in rest]
-        if not injected:
+        if not injected or (case.call == OPEN and MAKES not in injected[0]):
             wrong.append("the fault did not happen")
         on_terminal = bool(injected) and injected[0].startswith(("1,", "2,"))
         wrong += scene.complaints(ended, place, os.strerror(getattr(errno, case.fault)), strict=not on_terminal)
@@ -185,17 +198,14 @@ def try_case(scene: Scene, case: Case, root: Path) -> Found:
 
 
 def try_limit(scene: Scene, max_bytes: int, root: Path) -> Found:
-    """No file may grow beyond so many bytes."""
+    """No file may grow beyond so many bytes: a write is cut off in its middle."""
     place = root / f"{scene.name.replace(' ', '-')}-limit-{max_bytes}"
     shutil.copytree(scene.before, place)
     command = scene.command(place)
     limited = Command(command.arguments, command.environment, partial(_limit, scene.prepare, max_bytes))
-    # What it says goes to a file as well, which must not grow beyond the limit either.
     ended = warm.run(limited, place.with_suffix(".run"))
-    strict = max_bytes > 4096
-    return judge(
-        scene, place, ended.code, scene.complaints(ended, place, os.strerror(errno.EFBIG), strict=strict)
-    )
+    strict = max_bytes > 4096  # what it says goes to a file, too
+    return judge(scene, place, ended.code, scene.complaints(ended, place, os.strerror(errno.EFBIG), strict=strict))
 
 
 def _limit(prepare: Callable[[], None] | None, max_bytes: int) -> None:
@@ -204,11 +214,39 @@ def _limit(prepare: Callable[[], None] | None, max_bytes: int) -> None:
     warm.no_file_beyond(max_bytes)
 
 
+def try_disk(scene: Scene, spare: int, root: Path) -> Found:
+    """On a disk of its own, with so many bytes left."""
+    disk = root / f"{scene.name.replace(' ', '-')}-disk-{spare}"
+    used = sum(-(-path.stat().st_size // 4096) * 4096 for path in scene.before.rglob("*") if path.is_file())
+    if not mounted(disk, used + spare):
+        return Found("skipped")
+    try:
+        place = disk / "place"
+        shutil.copytree(scene.before, place)
+        ended = warm.run(scene.command(place), disk.with_suffix(".run"))
+        wrong = scene.complaints(ended, place, os.strerror(errno.ENOSPC))
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        return judge(scene, place, ended.code, wrong)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+        disk.rmdir()
+
+
+def mounted(disk: Path, size: int) -> bool:
+    """Mounts a disk of so many bytes; False where that is not allowed."""
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "kb-crash", str(disk)]
+    if shutil.which("mount") and not subprocess.run(mount, capture_output=True).returncode:
+        return True
+    disk.rmdir()
+    return False
+
+
 def judge(scene: Scene, place: Path, code: int, wrong: list[str]) -> Found:
     """Looks at what lies there, and removes it."""
     key = scene.name, _bytes_of(place)
     if key not in _seen:
-        _seen[key] = _look(scene, place)  # the same bytes lead to the same answers, and to the same next build
+        _seen[key] = _look(scene, place)
     seen, more = _seen[key]
     wrong = [*wrong, *more]
     if code == 0 and seen != "new" and not isinstance(scene, CacheScene):
@@ -217,19 +255,27 @@ def judge(scene: Scene, place: Path, code: int, wrong: list[str]) -> Found:
     return Found(seen, wrong)
 
 
-def _bytes_of(place: Path) -> str:
+def _signature(index: Path) -> str:
+    key = _bytes_of(index, temporary=False)
+    if key not in _signatures:
+        _signatures[key] = signature(index)
+    return _signatures[key]
+
+
+def _bytes_of(place: Path, *, temporary: bool = True) -> str:
     digest = hashlib.sha256()
     for path in sorted(place.rglob("*"), key=lambda path: _TEMPORARY.sub(".tmp-", str(path))):
-        if path.is_file() and path.name != ".lock":
+        name = _TEMPORARY.sub(".tmp-", path.name)
+        if path.is_file() and name != ".lock" and (temporary or not name.startswith(".tmp-")):
             data = path.read_bytes()
-            digest.update(repr((_TEMPORARY.sub(".tmp-", path.name), path.parent.name, len(data))).encode() + data)
+            digest.update(repr((name, path.parent.name, len(data))).encode() + data)
     return digest.hexdigest()
 
 
 def _look(scene: Scene, place: Path) -> tuple[str, list[str]]:
     index, wrong, seen = scene.index(place), [], "mixed"
     try:
-        found = signature(index)
+        found = _signature(index)
     except IndexMissing:
         found = NOTHING
     except (KbError, FileNotFoundError) as error:
@@ -247,6 +293,24 @@ def _look(scene: Scene, place: Path) -> tuple[str, list[str]]:
     return seen, wrong
 
 
-def same_calls(scene: Scene, ours: Ended, real: Sequence[str], root: Path) -> list[str]:
-    """Does a real `python -m kb` call what the forked process called? Its own files and the terminal are left out."""
-    return []
+def same_calls(scene: Scene, forked: Ended, real: Sequence[str], root: Path) -> list[str]:
+    """Does a real process, started by `real`, call what the forked one called of the files below its place?"""
+    place, log = root / "undisturbed", root / "real.trace"
+    shutil.copytree(scene.before, place)
+    command = scene.command(place)
+    strace = ["strace", "-f", "-y", "-s", "0", "-o", str(log), "-e", f"trace={warm.TRACED}"]
+    environment = {**os.environ, **command.environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    subprocess.run([*strace, *real, *command.arguments], check=True, capture_output=True, env=environment)
+    calls = warm.CALL.findall(log.read_text(errors="replace"))
+    shutil.rmtree(place)
+    one, other = ([_plain(*call) for call in found if str(place) in call[1]] for found in (forked.calls, calls))
+    assert len(one) > 20
+    if one == other:
+        return []
+    differ = next((pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]), (len(one), len(other)))
+    return [f"{scene.name}: a real process does something else than a forked one: {differ}"]
+
+
+def _plain(call: str, rest: str) -> str:
+    """A traced call without numbers of processes, descriptors and bytes."""
+    return call + re.sub(r"\d+(?=<)", "", _TEMPORARY.sub(".tmp-", rest)).partition(" = ")[0].rstrip()

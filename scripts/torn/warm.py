@@ -1,7 +1,7 @@
 """Runs `kb` in a process that is forked when everything is imported, and makes the kernel fail it at a given call.
 
 A new Python takes 0.7 s before it builds, a forked one none: so there is time to try every step. The calls of both are
-compared once (`faults.same_calls`). The faults are the kernel's: strace is attached before the first step.
+compared once (`torn.faults.same_calls`). The faults are the kernel's: strace is attached before the first step.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FAILURES = ("write", "pwrite64", "writev", "pwritev", "ftruncate", "fsync", "fdatasync", "sync_file_range", "fallocate")
-NAMES = ("rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat")
+NAMES = ("rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "openat")
 TRACED = ",".join(f"?{call}" for call in (*FAILURES, *NAMES))  # "?": not every machine has every one
 PATIENCE_S = 120.0  # a command takes a tenth of a second; one that takes this long hangs
 _PR_SET_PTRACER, _ANYBODY = 0x59616D61, ctypes.c_ulong(-1)
-_CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)", re.MULTILINE)
+CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def traced(command: Command, scratch: Path, *injected: str, paths: bool = False)
     child.go()
     ended = child.end()
     tracer.communicate()
-    calls = _CALL.findall(log.read_text(errors="replace"))
+    calls = CALL.findall(log.read_text(errors="replace"))
     log.unlink()
     return Ended(ended.code, ended.stdout, ended.stderr, calls)
 
