@@ -138,7 +138,7 @@ def taking_up(root: Path) -> Scene:
 
 
 def jobs(scene: Scene, calls: Sequence[tuple[str, str]], root: Path) -> Iterator[Job]:
-    for case in faults.cases(calls):
+    for case in faults.cases(calls, root / "undisturbed"):
         yield scene.name, str(case), faults.try_case, (scene, case, root)
     if scene.more and not isinstance(scene, CacheScene):
         return
@@ -195,12 +195,15 @@ def everything(root: Path, workers: int, builds: int, *, segments: bool) -> int:
     busy = root / "busy"
     busy.mkdir()
     states = [corpus.edited(10, n) for n in range(6)] if segments else [corpus.old(8), corpus.new(8)]
-    reads, answers, wrong = together.readers(busy, states, builds, 7 if segments else 0) if builds else (0, 0, [])
+    reads, answers, snapshots, wrong = together.readers(busy, states, builds, 7 if segments else 0)
     _took("readers", lap)
     for one in wrong:
         table.add("readers", "", Found("mixed", [one]))
     table.show()
-    print(f"{'readers':34}{reads:7,} reads of all, {answers:,} answers during {builds:,} builds, {len(wrong)} wrong")
+    print(
+        f"{'readers':34}{reads:7,} reads of all, {answers:,} answers of {snapshots:,} snapshots, {builds:,} builds, "
+        f"{len(wrong)} wrong"
+    )
     for one in table.wrong:
         print(f"WRONG  {one}")
     tried = sum(sum(row.seen.values()) for row in table.rows.values())
@@ -251,7 +254,7 @@ def _broken(made: dict[str, Scene], root: Path, *, segments: bool) -> Iterator[t
     def killed(name: str, variant: Callable[[], None]) -> tuple[str, Iterator[Found]]:
         calls = made[name].undisturbed(root).calls
         scene = replace(made[name], prepare=variant)
-        some = [case for case in faults.cases(calls) if case.fault == "KILL"]
+        some = [case for case in faults.cases(calls, root / "undisturbed") if case.fault == "KILL"]
         return f"{name}, {variant.__name__}", (faults.try_case(scene, case, root) for case in some)
 
     if segments:
@@ -274,7 +277,7 @@ def _broken(made: dict[str, Scene], root: Path, *, segments: bool) -> Iterator[t
     busy = root / "busy"
     busy.mkdir()
     states = [corpus.edited(10, n) for n in range(6)] if segments else [corpus.old(8), corpus.new(8)]
-    yield "readers, in_place", (together.readers(busy, states, 200, 7, broken.in_place)[2] for _ in range(1))
+    yield "readers, in_place", (together.readers(busy, states, 200, 7, broken.in_place)[3] for _ in range(1))
 
 
 def main() -> int:

@@ -71,18 +71,21 @@ def _article(errors: Sequence[str]) -> str:
 def signature(index: Path) -> str:
     """Of what a reader sees: every record, and what twenty questions find. Raises KbError."""
     with KnowledgeBase.open(index, encoder=ENCODER) as base:
-        digest = hashlib.sha256()
-        for record in sorted(base.records(), key=lambda record: record.id):
-            digest.update(json.dumps(record.as_dict()).encode())
-        for question in QUESTIONS:
-            digest.update(repr(answer(base.search(question))).encode())
-    return digest.hexdigest()[:12]
+        # Scores of an index of several segments count dead records until these are joined.
+        found = [(str(one.verdict), [hit.issue for hit in one.hits[:1]]) for one in map(base.search, QUESTIONS)]
+        return hashlib.sha256((records(base) + repr(found)).encode()).hexdigest()[:12]
 
 
-def answer(found: SearchResult) -> tuple[str, list[str]]:
-    """What is compared of an answer. Scores of an index of several segments count dead records until these are
-    joined."""
-    return str(found.verdict), [hit.issue for hit in found.hits[:1]]
+def records(base: KnowledgeBase) -> str:
+    """A digest of all records."""
+    every = sorted((record.as_dict() for record in base.records()), key=lambda record: str(record["id"]))
+    return hashlib.sha256(json.dumps(every).encode()).hexdigest()[:12]
+
+
+def answer(found: SearchResult) -> str:
+    """A digest of an answer, to its last digit."""
+    hits = [(hit.issue, hit.score, hit.record.as_dict()) for hit in found.hits]
+    return hashlib.sha256(repr((str(found.verdict), hits)).encode()).hexdigest()[:12]
 
 
 def content(index: Path) -> dict[str, bytes]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from kb.errors import KbError
 from kb.index.build import build
 from kb.index.fsck import check_index
+from kb.index.snapshot import MANIFEST, read_manifest
 from torn.corpus import ENCODER, signature
 from torn.faults import Scene
 
@@ -38,6 +39,8 @@ def damages(data: bytes, others: list[bytes], flips: int, cuts: int) -> Iterator
     yield "twice", data * 2
     for n, other in enumerate(others):
         yield f"swapped with another ({n})", other
+    if not data:
+        return
     for length in sorted({len(data) // 2, len(data) - 1, *(chance.randrange(len(data)) for _ in range(cuts - 2))}):
         yield f"cut to {length} bytes", data[:length]
     for _ in range(flips):
@@ -85,7 +88,8 @@ def try_file(
 
 def _try(scene: Scene, path: Path, flips: int, cuts: int, tell: Callable[[str, str], None]) -> None:
     index, data = path.parent, path.read_bytes()
-    hint = path.name.startswith(".")  # no part of the index: whatever it holds, answers are right
+    # Whatever a file holds that no manifest names, answers are right.
+    hint = path.name not in {MANIFEST, *(entry["name"] for entry in read_manifest(index)[0]["files"].values())}
     others = [other.read_bytes() for other in _others(path)]
     for what, damaged in damages(data, others, flips, cuts):
         if damaged is not None and damaged.rstrip() == data.rstrip():  # the line end of a manifest
@@ -109,7 +113,11 @@ def _try(scene: Scene, path: Path, flips: int, cuts: int, tell: Callable[[str, s
                 tell("wrong", f"{what}: the message does not say where: {error}")
         except Exception as error:
             tell("wrong", f"{what}: {error!r}")
-        if hint or not what.startswith(("cut", "bit")) or what.startswith(f"cut to {len(data) // 2} "):
+        if (
+            path.name.startswith(".")
+            or what in ("missing", "empty", "zeros")
+            or what == f"cut to {len(data) // 2} bytes"
+        ):
             _mend(scene, index, what, tell)
         path.unlink(missing_ok=True)
         path.write_bytes(data)
@@ -123,6 +131,8 @@ def _mend(scene: Scene, index: Path, what: str, tell: Callable[[str, str], None]
         build(scene.articles, copy, encoder=ENCODER)
         wrong = [str(one) for one in check_index(copy)]
         wrong += [] if signature(copy) == scene.new else ["other answers"]
+        counts = read_manifest(copy)[0]["counts"]
+        wrong += [f"counted {counts}" for name in scene.counts if counts[name] != scene.counts[name]]
     except Exception as error:
         wrong = [repr(error)]
     shutil.rmtree(copy)

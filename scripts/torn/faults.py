@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from kb.errors import IndexMissing, IndexWriteFailed, KbError
 from kb.index.build import build
@@ -41,10 +42,13 @@ class Case:
     call: str
     number: int
     fault: str
-    """KILL, or an errno's name; with a "+" it fails from this call on"""
+    """KILL, or an errno's name"""
+    path: str = ""
+    """of a file that is made, below the place, with PID for the number of the process. Of the calls that open a file
+    only those are counted that open this one: how many others there are depends on what is in memory already"""
 
     def __str__(self) -> str:
-        return f"{self.fault} at {self.call} {self.number}"
+        return f"{self.fault} at {self.call} {self.number} {self.path}"
 
 
 @dataclass
@@ -67,6 +71,11 @@ class Scene:
     """the bytes of a new index that was built from nothing, where the next build must lead to them"""
     old: str = NOTHING
     new: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    """articles, issues and records of the new state"""
+
+    good: ClassVar[tuple[int, ...]] = (0,)
+    """exit codes of a command that did what it should"""
 
     def index(self, place: Path) -> Path:
         return place / "index"
@@ -85,6 +94,8 @@ class Scene:
         if ended.code != 0:
             raise SystemExit(f"{self.name}: {ended}")
         self.new = signature(self.index(place))
+        counts = read_manifest(self.index(place))[0]["counts"]
+        self.counts = {name: counts[name] for name in ("articles", "issues", "records")}
         assert self.old != self.new, self.name
         shutil.rmtree(place)
         return ended
@@ -93,7 +104,7 @@ class Scene:
         """What is wrong with how a command that met a fault ended."""
         index = self.index(place)
         wrong = ["a traceback"] if "Traceback" in ended.stderr and strict else []
-        if strict and ended.code not in (0, IndexWriteFailed.exit_code):
+        if strict and ended.code not in (*self.good, IndexWriteFailed.exit_code):
             wrong.append(f"exit code {ended.code}: {ended.stderr}")
         if (
             strict
@@ -125,6 +136,7 @@ class CacheScene(Scene):
     """A search over a folder of articles, whose index is made and kept in the user's cache."""
 
     answer: str = ""
+    good: ClassVar[tuple[int, ...]] = (0, 1)  # known, likely
 
     def place_of(self, place: Path) -> Location:
         return Location(self.index(place), self.articles, True)
@@ -149,9 +161,9 @@ class CacheScene(Scene):
         return ended
 
     def is_right(self, ended: Ended) -> bool:
-        """Known (0) or likely (1), with the expected text. How likely may depend on records that are dead."""
+        """The expected text. How likely it is may depend on records that are dead."""
         one, other = (_LIKELY.sub("", text) for text in (ended.stdout, self.answer))
-        return ended.code in (0, 1) and one == other
+        return ended.code in self.good and one == other
 
     def complaints(self, ended: Ended, place: Path, reason: str, *, strict: bool = True) -> list[str]:
         """Whatever the cache meets, the question is answered, and from the articles as they are."""
@@ -171,26 +183,31 @@ class CacheScene(Scene):
         return wrong + self.unclean(self.index(place))
 
 
-def cases(calls: Sequence[tuple[str, str]]) -> Iterator[Case]:
-    """Every step of an undisturbed run. Of the files that are opened, those that are made. Killed before a call that
-    follows one which changed no file, nothing else lies there than killed before that one: it is not tried twice."""
+def cases(calls: Sequence[tuple[str, str]], place: Path) -> Iterator[Case]:
+    """Every step of a run in `place` that was undisturbed. Of the files that are opened, those that are made. Killed
+    before a call that follows one which changed no file, nothing else lies there than killed before that one: it is
+    not tried twice."""
     counts: Counter[str] = Counter()
     changed = True
     for call, rest in calls:
-        counts[call] += 1
-        if call == OPEN and MAKES not in rest:
+        path = rest.split('"')[1] if call == OPEN else ""
+        counts[call + path] += 1
+        if call == OPEN and not (MAKES in rest and path.startswith(str(place))):
             continue
+        path = _TEMPORARY.sub(".tmp-PID-", path.removeprefix(f"{place}/"))
         for fault in FAULTS:
             if changed or fault != "KILL":
-                yield Case(call, counts[call], fault)
+                yield Case(call, counts[call + rest.split('"')[1] if call == OPEN else call], fault, path)
         changed = "sync" not in call and not rest.startswith(("1<", "2<")) and " = -1 " not in rest
 
 
 def try_case(scene: Scene, case: Case, root: Path) -> Found:
-    place = root / f"{scene.name.replace(' ', '-')}-{case.call}-{case.number}-{case.fault}"
+    place = root / f"{scene.name.replace(' ', '-')}-{abs(hash(case))}"
     shutil.copytree(scene.before, place)
     how = "signal=KILL" if case.fault == "KILL" else f"error={case.fault}"
-    ended = warm.traced(scene.command(place), place.with_suffix(".run"), f"{case.call}:{how}:when={case.number}")
+    only = str(place / case.path) if case.path else None
+    inject = f"{case.call}:{how}:when={case.number}"
+    ended = warm.traced(scene.command(place), place.with_suffix(".run"), inject, only=only)
     wrong = []
     if ended.hangs:
         wrong.append("hangs")
@@ -199,7 +216,7 @@ def try_case(scene: Scene, case: Case, root: Path) -> Found:
             wrong.append("was not killed")
     else:
         injected = [rest for _, rest in ended.calls if "(INJECTED)" in rest]
-        if not injected or (case.call == OPEN and MAKES not in injected[0]):
+        if not injected:
             wrong.append("the fault did not happen")
         on_terminal = bool(injected) and injected[0].startswith(("1,", "2,"))
         wrong += scene.complaints(ended, place, os.strerror(getattr(errno, case.fault)), strict=not on_terminal)

@@ -11,13 +11,14 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from kb.base import KnowledgeBase
 from kb.errors import IndexBusy
 from kb.index.build import build
 from torn import warm
-from torn.corpus import ENCODER, QUESTIONS, State, answer, signature, write
+from torn.corpus import ENCODER, QUESTIONS, State, answer, records, write
 from torn.faults import CacheScene, Found, Scene, judge
 
 
@@ -49,73 +50,86 @@ def try_at_once(scene: Scene, count: int, round_: int, root: Path) -> Found:
 
 def readers(
     root: Path, states: Sequence[State], builds: int, compact_every: int, prepare: Callable[[], None] | None = None
-) -> tuple[int, int, list[str]]:
-    """How many reads of all there is and how many single answers were checked while an index was built to and fro,
-    and what was wrong. Two readers open the index anew each time; one keeps it open, as a server does."""
-    articles, index = [root / f"state{n}" for n in range(len(states))], root / "busy"
+) -> tuple[int, int, int, list[str]]:
+    """How many reads of all there is, how many single answers, and of how many snapshots, while an index was built to
+    and fro; and what was wrong. Two readers open the index anew each time, and must find all records of one of the
+    states; one keeps it open, as a server does. Of one snapshot all must get the same answers, to the last digit."""
+    articles, index, stop = [root / f"state{n}" for n in range(len(states))], root / "busy", root / "stop"
     allowed: set[str] = set()
-    answers: list[set[str]] = [set() for _ in QUESTIONS]
     for n, state in enumerate(states):
         build(write(articles[n], state), root / f"whole{n}", encoder=ENCODER)
-        allowed.add(signature(root / f"whole{n}"))
         with KnowledgeBase.open(root / f"whole{n}", encoder=ENCODER) as base:
-            for known, question in zip(answers, QUESTIONS, strict=True):
-                known.add(repr(answer(base.search(question))))
+            allowed.add(records(base))
+    assert len(allowed) == len(states)
     build(articles[0], index, encoder=ENCODER)
-    stop = root / "stop"
-    read: list[Callable[[], int]] = [lambda: _read_anew(index, allowed, stop)] * 2
-    read.append(lambda: _read_on(index, answers, stop))
-    children = [_forked(one, root / f"reader{n}", nice=10) for n, one in enumerate(read)]
+    reads = [partial(_read_anew, index, allowed, stop)] * 2 + [partial(_read_on, index, stop)]
+    children = [_forked(one, root / f"reader{n}", nice=3) for n, one in enumerate(reads)]
+    way = [*range(1, len(states)), *range(len(states) - 2, -1, -1)]  # to the last state and back
 
-    def builder() -> int:
+    def builder() -> object:
         if prepare:
             prepare()
-        way = [*range(1, len(states)), *range(len(states) - 2, -1, -1)]  # to the last state and back
         for n in range(builds):
             compact = bool(compact_every) and n % compact_every == 0
             build(articles[way[n % len(way)]], index, encoder=ENCODER, compact=compact)
-            if prepare and any(path.exists() for path in root.glob("reader*")):
+            if prepare and any((root / f"reader{n}").exists() for n in range(3)):
                 break  # caught
         return builds
 
-    building = _forked(builder, root / "builder")
-    told = [_ended(building, root / "builder")]
+    told = [_ended(_forked(builder, root / "builder"), root / "builder")]
     stop.touch()
     told += [_ended(child, root / f"reader{n}") for n, child in enumerate(children)]
-    wrong = [str(one) for one in told if not isinstance(one, int)]
-    counts = [one if isinstance(one, int) else 0 for one in told]
-    return counts[1] + counts[2], (counts[1] + counts[2]) * len(QUESTIONS) + counts[3], wrong
+    wrong = [one for one in told if isinstance(one, str)]
+    known: dict[str, str] = {}
+    for _, _, seen in (one for one in told if isinstance(one, list)):
+        wrong += [
+            f"mixed: two answers of one snapshot, {key}" for key in seen if known.get(key, seen[key]) != seen[key]
+        ]
+        known |= seen
+    counts = [one if isinstance(one, list) else (0, 0, {}) for one in told[1:]]
+    snapshots = {key.partition(" ")[0] for key in known}
+    return sum(one[0] for one in counts), sum(one[1] for one in counts), len(snapshots), wrong
 
 
-def _read_anew(index: Path, allowed: set[str], stop: Path) -> int:
+Read = tuple[int, int, dict[str, str]]
+"""reads of all records, answers, and what they were: snapshot and number of the question -> answer"""
+
+
+def _read_anew(index: Path, allowed: set[str], stop: Path) -> Read:
     vars(importlib.import_module("kb.index.follow"))["LOOK_EVERY_S"] = float("inf")  # one read, one snapshot
-    reads = 0
+    reads, seen = 0, dict[str, str]()
     while not stop.exists():
-        found = signature(index)
-        if found not in allowed:
-            raise AssertionError(f"mixed: {found} after {reads} reads")
+        with KnowledgeBase.open(index, encoder=ENCODER) as base:
+            if records(base) not in allowed:
+                raise AssertionError(f"mixed: records of no state, after {reads} reads")
+            _ask(base, seen)
         reads += 1
-    return reads
+    return reads, reads * len(QUESTIONS), seen
 
 
-def _read_on(index: Path, answers: list[set[str]], stop: Path) -> int:
+def _read_on(index: Path, stop: Path) -> Read:
     vars(importlib.import_module("kb.index.follow"))["LOOK_EVERY_S"] = 0.02
-    asked = 0
-    seen: set[str] = set()
+    rounds, seen = 0, dict[str, str]()
     with KnowledgeBase.open(index, encoder=ENCODER) as base:
         while not stop.exists():
-            for known, question in zip(answers, QUESTIONS, strict=True):
-                found = base.search(question)
-                seen.add(found.snapshot)
-                if repr(answer(found)) not in known:
-                    raise AssertionError(f"mixed: {answer(found)} to {question!r} after {asked} questions")
-                asked += 1
-    if len(seen) < 2:
+            _ask(base, seen)
+            rounds += 1
+            if base.stale:
+                raise AssertionError(f"the reader that stays was left behind: {base.stale}")
+    if rounds > 50 and len({key.partition(" ")[0] for key in seen}) < 2:
         raise AssertionError("the reader that stays never saw another state")
-    return asked
+    return 0, rounds * len(QUESTIONS), seen
 
 
-def _forked(work: Callable[[], int], report: Path, *, nice: int = 0) -> int:
+def _ask(base: KnowledgeBase, seen: dict[str, str]) -> None:
+    for number, question in enumerate(QUESTIONS):
+        found = base.search(question)
+        said = answer(found)
+        if seen.setdefault(f"{found.snapshot} {number}", said) != said:
+            raise AssertionError(f"mixed: two answers of one snapshot to {question!r}")
+
+
+def _forked(work: Callable[[], object], report: Path, *, nice: int = 0) -> int:
     sys.stdout.flush()
     child = os.fork()
     if child:

@@ -54,12 +54,15 @@ def run(command: Command, scratch: Path) -> Ended:
     return begin(command, scratch).end()
 
 
-def traced(command: Command, scratch: Path, *injected: str, paths: bool = False) -> Ended:
-    """The same under strace. `injected`: what to inject, as strace has it. `paths`: of descriptors, too."""
+def traced(command: Command, scratch: Path, *injected: str, paths: bool = False, only: str | None = None) -> Ended:
+    """The same under strace. `injected`: what to inject, as strace has it. `paths`: of descriptors, too. `only`: the
+    calls that touch this file, with PID for the number of the process."""
     log = scratch.with_suffix(".trace")
     child = begin(command, scratch, wait=True)
     strace = ["strace", "-f", *(["-y"] if paths else []), "-s", "0", "-o", str(log), "-e", f"trace={TRACED}"]
     strace += [part for one in injected for part in ("-e", f"inject={one}")]
+    if only:
+        strace += ["-P", only.replace("PID", str(child.pid))]
     tracer = subprocess.Popen([*strace, "-p", str(child.pid)], stderr=subprocess.PIPE, text=True)
     assert tracer.stderr is not None
     said = ""
