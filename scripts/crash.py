@@ -35,6 +35,7 @@ from torn.faults import CacheScene, Found, Scene
 
 from kb.cli import main as kb
 from kb.index.build import build
+from kb.index.snapshot import MANIFEST, read_manifest
 
 FOLDERS = 20
 AT_ONCE = ((2, 12), (8, 6))
@@ -150,12 +151,18 @@ def jobs(scene: Scene, calls: Sequence[tuple[str, str]], root: Path) -> Iterator
 
 
 def damaging(scene: Scene, root: Path, *, segments: bool) -> Iterator[Job]:
-    for path in sorted((scene.before / "index").iterdir()):
+    index = scene.before / "index"
+    named = {MANIFEST, *(entry["name"] for entry in read_manifest(index)[0]["files"].values())}
+    for path in sorted(index.iterdir()):
+        times = (40, 12) if segments else (damage.FLIPS, damage.CUTS)
+        if path.name.startswith(("records", "profiles")):
+            times = (20, 6)  # such a damage is met by the last question, if at all
+        if scene.name == "take up what was unfinished":
+            if path.name in named:
+                continue  # as of the other scene
+            times = (60, 6) if path.name == ".unfinished" else (2, 2)
         if path.name != ".lock":
-            # A damage in what is read by the record may only be met by the last question.
-            few = segments or path.name.startswith(("records", "profiles"))
-            arguments = scene, path.name, root, *((40, 12) if few else (damage.FLIPS, damage.CUTS))
-            yield "damaged files", path.name, damage.try_file, arguments
+            yield "damaged files", path.name, damage.try_file, (scene, path.name, root, *times)
 
 
 def _do(job: Job) -> Any:

@@ -88,8 +88,7 @@ def try_file(
 
 def _try(scene: Scene, path: Path, flips: int, cuts: int, tell: Callable[[str, str], None]) -> None:
     index, data = path.parent, path.read_bytes()
-    # Whatever a file holds that no manifest names, answers are right.
-    hint = path.name not in {MANIFEST, *(entry["name"] for entry in read_manifest(index)[0]["files"].values())}
+    named = {MANIFEST, *(entry["name"] for entry in read_manifest(index)[0]["files"].values())}
     others = [other.read_bytes() for other in _others(path)]
     for what, damaged in damages(data, others, flips, cuts):
         if damaged is not None and damaged.rstrip() == data.rstrip():  # the line end of a manifest
@@ -99,28 +98,30 @@ def _try(scene: Scene, path: Path, flips: int, cuts: int, tell: Callable[[str, s
         path.unlink(missing_ok=True)
         if damaged is not None:
             path.write_bytes(damaged)
-        try:
-            found = signature(index)
-            if found != scene.old:
-                tell("wrong", f"{what}: other answers")
-            elif hint or check_index(index):
-                tell("harmless", what)
-            else:
-                tell("wrong", f"{what}: not noticed by `kb check --index`")
-        except KbError as error:
-            tell("wrong" if hint else "refused", f"{what}: {error}")
-            if path.name not in str(error) and str(index) not in str(error):
-                tell("wrong", f"{what}: the message does not say where: {error}")
-        except Exception as error:
-            tell("wrong", f"{what}: {error!r}")
-        if (
-            path.name.startswith(".")
-            or what in ("missing", "empty", "zeros")
-            or what == f"cut to {len(data) // 2} bytes"
-        ):
+        if path.name in named:
+            _open(scene, path, what, tell)
+        # What no manifest names only a build can meet.
+        if path.name not in named or what in ("missing", "empty", f"cut to {len(data) // 2} bytes"):
             _mend(scene, index, what, tell)
         path.unlink(missing_ok=True)
         path.write_bytes(data)
+
+
+def _open(scene: Scene, path: Path, what: str, tell: Callable[[str, str], None]) -> None:
+    index = path.parent
+    try:
+        if signature(index) != scene.old:
+            tell("wrong", f"{what}: other answers")
+        elif check_index(index):
+            tell("harmless", what)
+        else:
+            tell("wrong", f"{what}: not noticed by `kb check --index`")
+    except KbError as error:
+        tell("refused", what)
+        if path.name not in str(error) and str(index) not in str(error):
+            tell("wrong", f"{what}: the message does not say where: {error}")
+    except Exception as error:
+        tell("wrong", f"{what}: {error!r}")
 
 
 def _mend(scene: Scene, index: Path, what: str, tell: Callable[[str, str], None]) -> None:
