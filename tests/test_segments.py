@@ -141,6 +141,35 @@ def test_what_an_interrupted_build_had_finished_is_taken_up(
     assert told(tmp_path / "index") == told(tmp_path / "whole")
 
 
+def test_a_note_of_what_was_unfinished_counts_only_when_it_is_whole(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says how many records the finished segments have: a damaged one would make a wrong manifest, or no build."""
+    articles = write({f"en/a{n}.md": article(f"boom {n}", f"crash {n}") for n in range(8)})
+    monkeypatch.setattr("kb.index.build._AT_ONCE", 2)
+    encoder, index = FakeEncoder(), tmp_path / "index"
+
+    def stop(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("kb.index.build._joined", stop)
+        build(articles, index, encoder=encoder)
+    note = index / ".unfinished"
+    whole, files = note.read_bytes(), {path.name: path.read_bytes() for path in index.iterdir()}
+    counted: list[Any] = []
+    for damaged in (whole, *(whole.replace(*pair) for pair in ((b'"records": ', b'"secords": '), (b": 4", b": 5")))):
+        shutil.rmtree(index)
+        index.mkdir()
+        for name, data in files.items():
+            (index / name).write_bytes(data)
+        note.write_bytes(damaged)
+        report = build(articles, index, encoder=encoder)
+        assert report.parsed == (0 if damaged == whole else 8)  # what is not believed is read again
+        counted.append((report.records, [one["counts"] for one in read_manifest(index)[0]["segments"]]))
+    assert counted[0] == counted[1] == counted[2]
+
+
 def test_a_large_file_is_verified_once_and_again_when_it_changed(
     grown: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

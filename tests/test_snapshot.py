@@ -7,6 +7,7 @@ import errno
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -355,6 +356,35 @@ def test_a_failed_write_names_its_file(tmp_path: Path, monkeypatch: pytest.Monke
         for path in tmp_path.glob("*-*"):
             path.unlink()
     assert set(named_files) - {tmp_path.name} == {"records", "dense", "articles", "manifest.json"}
+
+
+@posix
+@pytest.mark.parametrize("step", ["unlink", "open"])
+@pytest.mark.parametrize("spool", [1, 2, 3, 4])
+def test_a_segment_that_cannot_be_begun_is_told(
+    step: str, spool: int, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before there is a file to write to: no inode is left, or what a killed build left cannot be removed."""
+    articles = write({"en/a.md": article("boom at 7")})
+    publish(tmp_path / "index", OLD)
+    calls = 0
+    module, name = (Path, "unlink") if step == "unlink" else (os, "open")
+    before = getattr(module, name)
+
+    def fail(path: Any, *rest: Any, **named: Any) -> Any:
+        nonlocal calls
+        if re.search(r"\.tmp-\d+-(records|profiles|views|rows|lexical|dense)\.", str(path)):
+            calls += 1
+            if calls == spool:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return before(path, *rest, **named)
+
+    with monkeypatch.context() as patch, pytest.raises(IndexWriteFailed, match="No space left") as caught:
+        patch.setattr(module, name, fail)
+        build(articles, tmp_path / "index", encoder=FakeEncoder())
+    assert calls >= spool and ".tmp-" in str(caught.value.path)
+    assert content(tmp_path / "index") == OLD
+    assert names(tmp_path / "index") == named(tmp_path / "index")
 
 
 @posix

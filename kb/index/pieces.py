@@ -8,6 +8,7 @@ and encoded a second time.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -133,7 +134,10 @@ def _noted(folder: Path) -> dict[str, Any]:
     """Empty when there is no note, or none of ours."""
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         with snapshot.open_plainly(folder / _UNFINISHED) as file:
-            noted: dict[str, Any] = json.loads(file.read(_MAX_BYTES + 1))
+            digest, _, data = file.read(_MAX_BYTES + 1).partition(b"\n")
+        if digest != _digest(data):  # what it counts would end in the manifest
+            return {}
+        noted: dict[str, Any] = json.loads(data)
         if all(snapshot.is_ours(entry) for one in noted["segments"] for entry in one["files"].values()):
             return noted
     return {}
@@ -142,8 +146,13 @@ def _noted(folder: Path) -> dict[str, Any]:
 def remember(folder: Path, made_by: Mapping[str, Any], pieces: Sequence[Piece]) -> None:
     """Notes what is finished. A note that cannot be written is no error."""
     noted = {"made_by": made_by, "segments": [{"files": dict(one.files), **one.as_dict()} for one in pieces]}
+    data = json.dumps(noted).encode()
     with contextlib.suppress(OSError):
-        snapshot.write(folder / _UNFINISHED, json.dumps(noted).encode())
+        snapshot.write(folder / _UNFINISHED, _digest(data) + b"\n" + data)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode("ascii")
 
 
 def tidy(folder: Path) -> None:

@@ -160,11 +160,13 @@ class Spool:
         self._path = folder / _TEMPORARY.format(pid=os.getpid(), name=plain)
         self.size: int = 0
         """bytes written so far"""
-        with self._telling():
+        try:
             with contextlib.suppress(FileNotFoundError):
                 self._path.unlink()
             fileno = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAINLY, 0o666)
-            self._file = os.fdopen(fileno, "r+b", buffering=1 << 20)
+        except OSError as error:  # there is no file yet that `_telling` could discard
+            raise _failed(folder, error, _UNTOUCHED) from None
+        self._file = os.fdopen(fileno, "r+b", buffering=1 << 20)
 
     def write(self, data: bytes | memoryview) -> None:
         with self._telling():

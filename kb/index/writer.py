@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Set
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,9 +51,13 @@ class SegmentWriter:
 
     def __init__(self, folder: Path, dim: int) -> None:
         self._folder, self._dim = folder, dim
-        self._records, self._profiles, self._views = (
-            Spool(folder, name) for name in ("records.jsonl", "profiles.bin", "views.bin")
-        )
+        with ExitStack() as begun:  # all of them or none
+            spools = []
+            for name in ("records.jsonl", "profiles.bin", "views.bin"):
+                spools.append(Spool(folder, name))
+                begun.callback(spools[-1].discard)
+            begun.pop_all()
+        self._records, self._profiles, self._views = spools
         self.articles: list[tuple[str, str, int]] = []
         """what was added: path, sha256, number of records"""
         self._ids: list[str] = []
