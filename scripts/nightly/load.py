@@ -20,29 +20,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from made_up import article
 from outcome import Outcome
 
 from kb.index.build import build
 
 CLIENTS = 6
 NAMES = [f"{kind}{n}" for kind in ("flux", "tide", "lantern") for n in range(7)]
-ARTICLE = """---
-project: Gadget
----
-# The {name} drains
-
-## The {name} drains
-
-### Symptom
-
-```
-RuntimeError: the {name} of frame 3 has drained
-```
-
-### Fix
-
-1. Set the {name} to {number}.
-"""
 NOISE = "\n".join(f"[2026-01-01 00:00:{n % 60:02}] step {n} loss 0.{n}" for n in range(400))
 
 
@@ -50,7 +34,7 @@ def written(folder: Path, number: int) -> Path:
     for name in NAMES:
         path = folder / "en" / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(ARTICLE.format(name=name, number=number), "utf-8")
+        path.write_text(article(name, number), "utf-8")
     return folder
 
 

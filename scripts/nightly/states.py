@@ -22,6 +22,7 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from made_up import article
 from outcome import Outcome
 
 from kb.base import KnowledgeBase
@@ -35,32 +36,6 @@ State = dict[tuple[str, str], int]
 
 NAMES = ("flux", "tide", "lantern", "quagmire", "gasket", "sextant", "pulley", "anvil")
 ENCODER = open_encoder()
-
-ARTICLE = """---
-project: Gadget
----
-# {title}
-
-## {title}
-
-### {symptom}
-
-```
-RuntimeError: the {name} of frame 3 has drained
-```
-
-### {cause}
-
-The {name} was open.
-
-### {fix}
-
-1. Set the {name} to {number}.
-"""
-WORDS = {
-    "en": {"title": "The {} drains", "symptom": "Symptom", "cause": "Cause", "fix": "Fix"},
-    "zh": {"title": "{} 漏光了", "symptom": "现象", "cause": "原因", "fix": "解决"},
-}
 
 
 def damaged(data: bytes, kind: str, at: float, other: bytes) -> bytes:
@@ -97,8 +72,7 @@ class Base(RuleBasedStateMachine):
     def write(self, name: str, lang: str, number: int) -> None:
         path = self.folder / "articles" / lang / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        words = {key: word.format(name) for key, word in WORDS[lang].items()}
-        path.write_text(ARTICLE.format(name=name, number=number, **words), "utf-8")
+        path.write_text(article(name, number, lang), "utf-8")
         self.articles[name, lang] = number
 
     @rule(which=st.integers(0, 99))
