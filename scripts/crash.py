@@ -89,14 +89,14 @@ def scenes(root: Path, *, segments: bool) -> Iterator[Scene]:
         whole = corpus.content(_built(root / "whole", [corpus.new(FOLDERS)]) / "index")
         yield Scene("build", *_place(root / "build", [corpus.old(FOLDERS)], corpus.new(FOLDERS)), whole=whole)
         yield Scene("first build", *_place(root / "first", [], corpus.new(FOLDERS)), whole=whole)
-        yield cache(root / "cache", corpus.old(FOLDERS), corpus.new(FOLDERS), "RuntimeError: another a3")
+        yield cache(root / "cache", [corpus.old(FOLDERS), corpus.new(FOLDERS)], "RuntimeError: another a3")
     else:
         yield Scene("build, all segments", *_place(root / "all", [corpus.old(10)], corpus.new(10)))
         yield Scene("add a segment", *_place(root / "add", edited[:3], edited[3]))
         yield Scene("join segments", *_place(root / "join", edited[:4], edited[4]))
         yield Scene("join, --compact", *_place(root / "compact", small[:3], small[3]), more=["--compact"])
         yield taking_up(root)
-        yield cache(root / "cache", edited[4], edited[5], "RuntimeError: edit 4")
+        yield cache(root / "cache", edited[:5], "RuntimeError: edit 3")
 
 
 def _place(root: Path, states: Iterable[corpus.State], last: corpus.State) -> tuple[Path, Path]:
@@ -112,13 +112,15 @@ def _built(root: Path, states: Iterable[corpus.State]) -> Path:
     return before
 
 
-def cache(root: Path, old: corpus.State, new: corpus.State, question: str) -> CacheScene:
-    """A search over a folder that has no index of its own, and was searched in an older state."""
+def cache(root: Path, states: Sequence[corpus.State], question: str) -> CacheScene:
+    """A search over a folder that has no index of its own, and was searched in older states."""
     root.mkdir()
-    scene = CacheScene("search, index in the cache", _built(root, []), corpus.write(root / "articles", old), [question])
-    ended = warm.run(scene.command(scene.before), root / "scratch")
-    assert ended.code in (0, 1), ended
-    corpus.write(scene.articles, new)
+    scene = CacheScene("search, index in the cache", _built(root, []), root / "articles", [question])
+    for state in states[:-1]:
+        corpus.write(scene.articles, state)
+        ended = warm.run(scene.command(scene.before), root / "scratch")
+        assert ended.code in (0, 1), ended
+    corpus.write(scene.articles, states[-1])
     return scene
 
 
@@ -259,8 +261,8 @@ def self_test(root: Path, *, segments: bool) -> int:
 
 def _broken(made: dict[str, Scene], root: Path, *, segments: bool) -> Iterator[tuple[str, Iterator[Any]]]:
     def killed(name: str, variant: Callable[[], None]) -> tuple[str, Iterator[Found]]:
-        calls = made[name].undisturbed(root).calls
         scene = replace(made[name], prepare=variant)
+        calls = scene.undisturbed(root).calls
         some = [case for case in faults.cases(calls, root / "undisturbed") if case.fault == "KILL"]
         return f"{name}, {variant.__name__}", (faults.try_case(scene, case, root) for case in some)
 
@@ -276,6 +278,7 @@ def _broken(made: dict[str, Scene], root: Path, *, segments: bool) -> Iterator[t
             yield killed(name, broken.in_place)
     yield killed("search, index in the cache", broken.marked_too_early)
     first = made["join segments" if segments else "build"]
+    first.undisturbed(root)
     files = sorted(path.name for path in (first.before / "index").glob("dense-*"))
     tried = (damage.try_file(first, name, root, 20, 5, broken.unchecked)[1] for name in files)
     yield "damaged files, unchecked", tried

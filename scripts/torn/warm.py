@@ -89,6 +89,7 @@ class Begun:
 
     def go(self) -> None:
         if self.gate >= 0:
+            os.write(self.gate, b".")  # not by closing it: what was forked since holds it open
             os.close(self.gate)
             self.gate = -1
 
