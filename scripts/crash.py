@@ -157,7 +157,7 @@ def damaging(scene: Scene, root: Path, *, segments: bool) -> Iterator[Job]:
     named = {MANIFEST, *(entry["name"] for entry in read_manifest(index)[0]["files"].values())}
     for path in sorted(index.iterdir()):
         times = (40, 12) if segments else (damage.FLIPS, damage.CUTS)
-        if path.name.startswith(("records", "profiles")):
+        if path.name.startswith(("records", "profiles", "articles")):
             times = (20, 6)  # such a damage is met by the last question, if at all
         if scene.name == "take up what was unfinished":
             if path.name in named:
