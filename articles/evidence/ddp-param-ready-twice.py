@@ -25,6 +25,7 @@ def train(rank: int, port: int, mended: bool) -> None:
     torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
     net = DistributedDataParallel(Net(reentrant=not mended), find_unused_parameters=True)
     net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    torch.distributed.barrier()  # who leaves first must not end what the other one still does
     torch.distributed.destroy_process_group()
 
 

@@ -23,6 +23,7 @@ def train(rank: int, port: int, mended: bool) -> None:
     net = DistributedDataParallel(Net(), find_unused_parameters=mended)
     for _ in range(2):
         net(torch.ones(1, 2)).sum().backward()
+    torch.distributed.barrier()  # who leaves first must not end what the other one still does
     torch.distributed.destroy_process_group()
 
 
