@@ -55,6 +55,9 @@ class Signals:
     def restore(self) -> None:
         """The child has ended: from now on signals are for this process again."""
         self._over = True
+        # Ctrl-C, for both, may have ended the child before the thread here has woken up to hear of it.
+        if hasattr(signal, "sigtimedwait") and signal.sigtimedwait([signal.SIGINT], 0):
+            self.interrupted = True
         if sys.platform != "win32":
             signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
             self._sentinel.close()
