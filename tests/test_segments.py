@@ -112,11 +112,17 @@ def test_one_fault_in_two_segments_is_listed_once(grown: tuple[Path, Path], writ
         assert telling["a0#1"] == telling["copy#1"]
 
 
-@pytest.mark.parametrize("what", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize(
+    ("what", "segment"),
+    [(KeyboardInterrupt, 3), (MemoryError, 3), (KeyboardInterrupt, 99), (processes.ReaderEnded, 99)],
+)
 def test_what_an_interrupted_build_had_finished_is_taken_up(
-    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, what: type[BaseException]
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, what: type[BaseException], segment: int
 ) -> None:
+    """Also when a process that reads is killed, as a system does that runs out of memory."""
     articles = write({f"en/a{n}.md": article(f"boom {n}", f"crash {n}") for n in range(8)})
+    monkeypatch.setattr(pieces, "SEGMENT", segment)
+    monkeypatch.setattr("kb.index.build._WORTH_KEEPING", 1)
     monkeypatch.setattr("kb.index.build._AT_ONCE", 2)
     encoder = FakeEncoder()
     take, taken = processes.Intake.take, 0
@@ -125,7 +131,7 @@ def test_what_an_interrupted_build_had_finished_is_taken_up(
         nonlocal taken
         taken += 1
         if taken == 3:
-            raise what
+            raise what("it ended")
         return take(self, groups)
 
     with monkeypatch.context() as patch, pytest.raises(what):

@@ -168,7 +168,7 @@ def build(
                     writer = SegmentWriter(index, engine.dim)
             if writer.articles:
                 new.append(Piece.of(index, writer.finish()))
-        except KeyboardInterrupt:  # what was read need not be read again
+        except (KeyboardInterrupt, processes.ReaderEnded):  # what was read need not be read again
             if writer.size >= _WORTH_KEEPING:
                 pieces.remember(index, noted, [*begun, *new, Piece.of(index, writer.finish())])
             raise

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from kb.errors import KbError
 from kb.index.intake import Intake, Taken
 
-__all__ = ["cores", "serve", "taken"]
+__all__ = ["ReaderEnded", "cores", "serve", "taken"]
 
 _START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from kb.index.processes import serve; serve()"
 _AHEAD = 2  # jobs for each process that are read before they are wanted
@@ -35,8 +35,8 @@ def cores() -> int:
 
 
 def taken(intake: Intake, jobs: Iterable[Sequence[Sequence[str]]], processes: int) -> Iterator[Taken]:
-    """`intake.take` of every job, in order. With one process in this one. Raises KbError as `take` does, or when a
-    process has died."""
+    """`intake.take` of every job, in order. With one process in this one. Raises what `take` does, and ReaderEnded when
+    a process has died."""
     if processes < 2 or not sys.executable:
         yield from map(intake.take, jobs)
         return
@@ -73,6 +73,10 @@ def taken(intake: Intake, jobs: Iterable[Sequence[Sequence[str]]], processes: in
             child.kill()
 
 
+class ReaderEnded(KbError):
+    """A process that read articles was killed."""
+
+
 class _Child:
     def __init__(self, intake: Intake) -> None:
         path = [os.path.abspath(entry) for entry in sys.path if entry]
@@ -94,7 +98,7 @@ class _Child:
             answer = pickle.load(self._from)
         except (OSError, EOFError, pickle.UnpicklingError):
             code = self._process.wait()
-            raise KbError(
+            raise ReaderEnded(
                 f"a process that read articles ended ({code})", hint="is there enough memory? kb build goes on there"
             ) from None
         if isinstance(answer, Taken):
