@@ -84,7 +84,7 @@ class Table:
 
 def scenes(root: Path, *, segments: bool) -> Iterator[Scene]:
     """Commands, each with a folder in an old state, and the articles of a new one."""
-    edited, small = ([corpus.edited(count, n) for n in range(6)] for count in (10, 6))
+    edited, small = ([corpus.edited(count, n) for n in range(6)] for count in (10, 4))
     if not segments:
         whole = corpus.content(_built(root / "whole", [corpus.new(FOLDERS)]) / "index")
         yield Scene("build", *_place(root / "build", [corpus.old(FOLDERS)], corpus.new(FOLDERS)), whole=whole)
@@ -162,7 +162,7 @@ def damaging(scene: Scene, root: Path, *, segments: bool) -> Iterator[Job]:
         if scene.name == "take up what was unfinished":
             if path.name in named:
                 continue  # as of the other scene
-            times = (60, 6) if path.name == ".unfinished" else (2, 2)
+            times = (40, 6) if path.name == ".unfinished" else (2, 2)
         if path.name != ".lock":
             yield "damaged files", path.name, damage.try_file, (scene, path.name, root, *times)
 
