@@ -84,7 +84,7 @@ class Table:
 
 def scenes(root: Path, *, segments: bool) -> Iterator[Scene]:
     """Commands, each with a folder in an old state, and the articles of a new one."""
-    edited, small = ([corpus.edited(count, n) for n in range(6)] for count in (10, 4))
+    edited, small = ([corpus.edited(count, n) for n in range(times)] for count, times in ((10, 6), (4, 4)))
     if not segments:
         whole = corpus.content(_built(root / "whole", [corpus.new(FOLDERS)]) / "index")
         yield Scene("build", *_place(root / "build", [corpus.old(FOLDERS)], corpus.new(FOLDERS)), whole=whole)
