@@ -55,6 +55,8 @@ class Work:
             waited: set[asyncio.Future[Any]] = {ready, left}
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
+                # Whatever the work ends with, nobody is told any more; asyncio would print it as forgotten.
+                ready.add_done_callback(lambda done: done.cancelled() or done.exception())
                 raise ClientGone
             return ready.result()
         finally:
