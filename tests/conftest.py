@@ -60,6 +60,14 @@ def one_in(n: int, items: Sequence[Item]) -> Sequence[Item]:
     return items if THOROUGH else items[::n]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """People wait for the default run: it is to take less than a minute on two cores."""
+    if not THOROUGH:
+        for item in items:
+            if item.get_closest_marker("thorough"):
+                item.add_marker(pytest.mark.skip(reason="takes long; KB_TEST_THOROUGH=1 runs it, as CI does"))
+
+
 settings.register_profile("quick", deadline=None, max_examples=examples(100))  # a busy machine is no failure
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("thorough" if THOROUGH else "quick")

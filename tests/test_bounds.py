@@ -48,6 +48,7 @@ def test_what_is_said_from_which_confidence(
     assert base.search(POP).verdict == said
 
 
+@pytest.mark.thorough
 def test_how_many_hits_are_asked_for_changes_nothing_about_the_first(base: KnowledgeBase) -> None:
     """The first, and how sure it is, depend on its rivals: those must be found also where one hit is wanted."""
     for issue in sorted({record.issue for record in base.records()}):

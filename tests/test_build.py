@@ -157,6 +157,7 @@ Incremental.TestCase.settings = settings(max_examples=10 if THOROUGH else 4, sta
 TestIncremental = Incremental.TestCase
 
 
+@pytest.mark.thorough
 def test_the_shipped_encoder_keeps_the_law_too(tmp_path: Path, write: Write) -> None:
     """It tokenises a few texts in another way than many."""
     odd = "naïve café Ünïcödé ﬁ ㎏ ① Ⅷ 〜～ カタカナ 한국어 🙂 ½ \u202e x\u200by　全角ＡＢＣ"
@@ -230,6 +231,7 @@ def test_another_kb_builds_from_nothing(
 # same input, same bytes
 
 
+@pytest.mark.thorough
 def test_seed_locale_time_zone_and_threads_change_nothing(tmp_path: Path, write: Write) -> None:
     articles = write({path: article(*ERRORS[n % 4 :]) for n, path in enumerate(PATHS)})
     build(articles, tmp_path / "here")
@@ -522,6 +524,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", RUNS, ids=repr)
 def test_long_runs_take_no_long_time(old: tuple[Path, Path], write: Write, unit: str) -> None:
     articles, index = old

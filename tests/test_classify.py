@@ -126,6 +126,7 @@ def test_any_line_has_a_kind(before: str, line: str, after: str) -> None:
         assert classify(before + line + after, picked=picked) in get_args(LineKind)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit", ["a", " ", "Error", "0x", "/a", "9", "[rank0]: ", "at ", "File ", "a.", "WARN", "{'", "=", "= "]
 )

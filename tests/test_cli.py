@@ -538,6 +538,7 @@ def _harmless(data: bytes) -> None:
     assert not re.search("\r(?!\n)", text)
 
 
+@pytest.mark.thorough
 @on_posix
 @pytest.mark.parametrize(
     "arguments",
@@ -602,6 +603,7 @@ List<int> & co; see [the notes](https://example.org/notes), [a reference][1] and
 """
 
 
+@pytest.mark.thorough
 @on_posix
 @pytest.mark.parametrize("arguments", [["search", "HangError: worker hangs"], ["show", "hang#1"]])
 def test_a_terminal_shows_every_word_that_a_pipe_gets(arguments: list[str], tmp_path: Path) -> None:
@@ -617,6 +619,7 @@ def test_a_terminal_shows_every_word_that_a_pipe_gets(arguments: list[str], tmp_
     assert "kill-9<pid>,thenrm<old-folder>/cache" in shown
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shipped_is_built")
 @on_posix
 @pytest.mark.parametrize("command", [["build"], ["build", "--keep-going"], ["check"], ["search", "boom"]])
@@ -633,6 +636,7 @@ def test_a_terminal_gets_no_escapes_of_names_and_placeholders(command: list[str]
     assert "␛".encode() in seen
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shipped_is_built")
 @on_posix
 @pytest.mark.parametrize(("typed", "used"), [("y", True), ("n", False)])
@@ -871,6 +875,7 @@ def _at_a_terminal(*arguments: str, rows: int = 24, columns: int = 80, **environ
     return said
 
 
+@pytest.mark.thorough
 @on_posix
 def test_long_output_goes_through_the_pager(index: Path, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
@@ -891,6 +896,7 @@ def test_long_output_goes_through_the_pager(index: Path, tmp_path: Path) -> None
     assert b"paged" not in _process("show", DEQUE, **base).stdout
 
 
+@pytest.mark.thorough
 @on_posix
 @pytest.mark.parametrize("width", [40, 60, 132, 250])
 def test_the_short_answer_at_any_width(width: int, index: Path) -> None:

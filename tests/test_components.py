@@ -87,6 +87,7 @@ def test_whether_it_takes_part(
     assert is_present(one, text, command=command, modules=modules) is present
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", ["_", "a", "a.", "/swift/", "swift.a", "-m ", "ray ", "qwen-", "Æ"])
 def test_time_is_linear(part: str) -> None:
     everything = record("ms-swift", tags=tuple(_COMPONENTS))

@@ -209,6 +209,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> StaticEncoder:
     return StaticEncoder(folder, name="unpacked")
 
 
+@pytest.mark.thorough
 def test_both_ways_to_tokenise_give_the_same_vectors(static: Encoder, unpacked: StaticEncoder) -> None:
     texts = [*ODD.values(), *QUESTIONS]
     assert np.array_equal(static.encode(texts, kind="query"), unpacked.encode(texts, kind="query"))

@@ -462,6 +462,7 @@ def test_one_language_only(index: Path, file: Path) -> None:
     assert found["all"]["known"]["recall@1"] > 0.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("limits", "code", "said"),
     [
@@ -544,6 +545,7 @@ def test_a_picture(name: str, index: Path, file: Path, tmp_path: Path) -> None:
         assert data.startswith(b"\x89PNG")
 
 
+@pytest.mark.thorough
 def test_in_a_process_of_its_own(index: Path, file: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "kb", "eval", str(file), "--index", str(index), "--fail-under", "mrr@10=0.9"],
@@ -610,6 +612,7 @@ def test_a_question_is_not_known_without_its_article() -> None:
 # --- the base's own questions ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_questions_made_from_the_base(index: Path) -> None:
     from kb.evaluate.own import ask_own, own_questions
 
@@ -631,6 +634,7 @@ def test_questions_made_from_the_base(index: Path) -> None:
     assert found["line"].as_dict(1.0)["known_right"] == 0.0
 
 
+@pytest.mark.thorough
 def test_kb_eval_without_a_file(tmp_path: Path) -> None:
     index = tmp_path / "index"
     shutil.copytree(CORPUS / "en", tmp_path / "few" / "en", ignore=lambda _, names: sorted(names)[10:])

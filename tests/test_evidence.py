@@ -226,6 +226,7 @@ print(others() - before)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at the threads of a process, as Linux shows")
 def test_products_wake_no_other_thread() -> None:
     run = subprocess.run([sys.executable, "-c", WAKES], capture_output=True, text=True, check=True)
@@ -296,6 +297,7 @@ def test_translations_with_other_projects_do_not_answer_for_each_other(tmp_path:
     assert [hits[0].evidence.product_unsaid for hits in there] == [0, 1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("limit", ["_MAX_SUBJECTS", "_MAX_TERMS"])
 def test_what_is_kept_ready_is_forgotten_in_time(limit: str, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with KnowledgeBase.open(index) as one:
@@ -327,6 +329,7 @@ HANGS = (
 LINE = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum={}, OpType=ALLREDUCE) ran for 600 s"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("seqnum", "ruled_out"), [(8, False), (99, False), (100, True), (48213, True)])
 def test_a_condition_that_is_false_rules_an_issue_out(
     seqnum: int, ruled_out: bool, tmp_path: Path, write: Write, index: Path

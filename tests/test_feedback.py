@@ -353,6 +353,7 @@ def test_no_name_and_no_question_is_in_the_file(base: KnowledgeBase, heard: Feed
         assert secret not in data
 
 
+@pytest.mark.thorough
 def test_two_processes_write(file: Path) -> None:
     code = (
         "import sys\nfrom kb.feedback.store import Feedback\nfrom kb.feedback.gist import Gist\n"
@@ -519,6 +520,7 @@ The clocks of the nodes differ.
 """
 
 
+@pytest.mark.thorough
 def test_a_gap_is_closed_by_an_article(tmp_path: Path, heard: Feedback) -> None:
     """`kb gaps --draft` lays it out, somebody writes it, `kb build`: then the base knows."""
     index, articles = tmp_path / "index", tmp_path / "articles"
@@ -586,6 +588,7 @@ def test_misses_are_kept_only_where_that_is_switched_on(index: Path, tmp_path: P
     assert ran.exit_code == 1 and "Not known" in ran.stdout and "votes and misses cannot be used" in ran.stderr
 
 
+@pytest.mark.thorough
 def test_a_command_that_fails_unknown_is_a_miss(index: Path, file: Path, tmp_path: Path) -> None:
     own = tmp_path / "home" / ".config" / "kb-issues" / "kb.toml"
     own.parent.mkdir(parents=True)

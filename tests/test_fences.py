@@ -138,6 +138,7 @@ def test_a_block_can_be_closed(text: str) -> None:
             assert [b.closed for b in closed if isinstance(b, Code) and b.first == block.first] == [True]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", ["```\nx\n", "- ```\n", "> ```\n", "[a\n", "- ", "> ", "1. a\n   ```\n", "- a\n"])
 def test_time_grows_with_the_text(unit: str) -> None:
     def seconds(count: int) -> float:

@@ -167,6 +167,7 @@ def test_a_search_ends_on_what_it_began_with(publish: Publish, folder: Path, now
         assert "Set it to 2." in _fix(base)
 
 
+@pytest.mark.thorough
 def test_eight_threads_while_another_publishes(publish: Publish, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "LOOK_EVERY_S", 0.0)
     snapshots = {publish(f"Set it to {i}."): f"Set it to {i}." for i in (1, 2)}

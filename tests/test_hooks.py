@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from conftest import NOISE_S, THOROUGH, Write, article, cpu_seconds
+from conftest import NOISE_S, Write, article, cpu_seconds
 
 import kb
 from kb.brief import known_issue
@@ -161,6 +161,7 @@ def test_a_fork_waits_for_what_is_being_imported(monkeypatch: pytest.MonkeyPatch
     worker.join()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_waits_once_for_what_hangs_and_its_child_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -495,6 +496,7 @@ def test_a_program_without_an_index(where: str) -> None:
     assert "kb:" not in ended.stderr
 
 
+@pytest.mark.thorough
 def test_a_program_whose_search_hangs_ends_in_time(index: Path) -> None:
     hang = """
     import threading, time
@@ -581,6 +583,7 @@ def test_messages_that_differ_in_numbers_are_one_question(log: logging.Logger, m
     assert len(asked) == 5
 
 
+@pytest.mark.thorough
 def test_a_log_is_never_held_up(
     fault: str, log: logging.Logger, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -644,6 +647,7 @@ def test_it_does_not_explain_itself(
     assert SHOWN in told
 
 
+@pytest.mark.thorough
 def test_a_program_without_another_handler_sees_what_it_saw(index: Path) -> None:
     code = """
     import logging, sys, kb
@@ -720,6 +724,7 @@ def test_the_last_words_of_a_program_are_explained(index: Path) -> None:
     assert "WARNING:kb:kb: known issue" in ended.stderr and SHOWN in ended.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_forked_while_numpy_is_imported_explains_too(index: Path) -> None:
     code = """
@@ -887,12 +892,13 @@ def test_nothing_is_done_unless_asked_for(tmp_path: Path, index: Path) -> None:
     assert "4 failed, 2 passed, 1 xfailed, 1 error" in ended.stdout
 
 
+@pytest.mark.thorough
 def test_asked_for_by_the_ini_file(tmp_path: Path, index: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nkb = true\naddopts = --strict-config\n", "utf-8")
     assert _pytest(tmp_path, index).stdout.count(SHOWN) == 4
 
 
-@pytest.mark.skipif(not THOROUGH, reason="starts three pytests; KB_TEST_THOROUGH=1 runs it, as CI does")
+@pytest.mark.thorough
 def test_with_workers(tmp_path: Path, index: Path) -> None:
     pytest.importorskip("xdist", reason='needs pytest-xdist: pip install -e ".[dev]"')
     ended = _pytest(tmp_path, index, "--kb", "-n", "2", plugins="xdist.plugin")
@@ -900,12 +906,14 @@ def test_with_workers(tmp_path: Path, index: Path) -> None:
     assert "4 failed, 2 passed, 1 xfailed, 1 error" in ended.stdout  # the workers load nothing
 
 
+@pytest.mark.thorough
 def test_a_suite_without_an_index(tmp_path: Path) -> None:
     ended = _pytest(tmp_path, tmp_path / "nowhere", "--kb")
     assert not SECTION.search(ended.stdout)
     assert "failed" in ended.stdout and "INTERNALERROR" not in ended.stdout + ended.stderr
 
 
+@pytest.mark.thorough
 def test_a_suite_that_changes_its_home(tmp_path: Path, index: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "import pytest\n@pytest.fixture(autouse=True)\ndef home(tmp_path, monkeypatch):\n"
@@ -919,6 +927,7 @@ def test_a_suite_that_changes_its_home(tmp_path: Path, index: Path) -> None:
     assert not list(made.rglob("manifest.json"))
 
 
+@pytest.mark.thorough
 def test_a_module_that_cannot_be_collected(tmp_path: Path, index: Path) -> None:
     (tmp_path / "test_broken.py").write_text("from collections import deque\ndeque().popleft()  # deepspeed\n", "utf-8")
     ended = _pytest(tmp_path, index, "--kb")
@@ -957,6 +966,7 @@ def test_the_hint_in_the_docs_is_what_is_said(index: Path) -> None:
 HOST = "import kb; kb.install_excepthook(seconds=20); raise RuntimeError('boom')"
 
 
+@pytest.mark.thorough
 def test_a_new_user_is_told_once_why_the_hooks_are_silent(tmp_path: Path) -> None:
     def said(**environment: str) -> str:
         ran = subprocess.run(

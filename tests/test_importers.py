@@ -368,6 +368,7 @@ def test_a_thread_of_any_body_is_one_record(body: str) -> None:
     assert record.symptom
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit",
     [
@@ -742,6 +743,7 @@ def test_html(html: str) -> None:
     assert read_html(html).markdown == HTML[html]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit",
     [

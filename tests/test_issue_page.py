@@ -269,6 +269,7 @@ def test_what_is_lit_up(language: str, code: str, lit_up: list[tuple[str, str]])
     assert "".join(one if isinstance(one, str) else one["children"][0] for one in found) == code
 
 
+@pytest.mark.thorough
 def test_light_takes_time_in_proportion() -> None:
     """Twice the text takes about twice the time, however hostile it is: no pattern goes back."""
     hostile = ["[" * 499, "'" * 499, '"\\' * 249, "a." * 249 + "Error", " #" * 249, "E" * 499, "\\" * 499]

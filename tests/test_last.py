@@ -125,6 +125,7 @@ def window(request: pytest.FixtureRequest, path: Path) -> Iterator[Window]:
     window.close()
 
 
+@pytest.mark.thorough
 def test_inside_of_screen(window: Window) -> None:
     Path("train.sh").write_text(f"seq 60\necho '{FRAME}\n{POP}' >&2\nexit 3\n")
     window.type("sh train.sh")
@@ -144,6 +145,7 @@ def pane(request: pytest.FixtureRequest, path: Path, tmp_path: Path) -> Iterator
     pane.close()
 
 
+@pytest.mark.thorough
 def test_the_last_failing_command_is_explained(pane: Pane) -> None:
     Path("train.sh").write_text(f"seq 60\necho '{FRAME}\n{POP}' >&2\nexit 3\n")
     nothing = pane.type("kb last")
@@ -294,6 +296,7 @@ def test_zsh_goes_on_as_without_it(times: int, path: Path) -> None:
     assert "parameter not set" not in out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_lines_are_valid_and_print_nothing(shell: str, path: Path) -> None:
     _needs(shell)

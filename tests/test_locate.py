@@ -163,6 +163,7 @@ def _without_stamp(site: Path) -> None:
     (site / "index" / locate.SHIPPED).unlink()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("harm", [None, _longer, _one_more, _damaged, _without_stamp])
 def test_the_index_of_a_wheel_answers_while_its_articles_are_as_they_were(
     harm: Callable[[Path], None] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -427,6 +428,7 @@ def test_a_fresh_cache_need_not_be_written(foreign: Path, monkeypatch: pytest.Mo
 # several at once
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shipped_is_built")
 def test_two_processes_at_first_use_both_get_an_answer(project: Path) -> None:
     command = [sys.executable, "-m", "kb", "search", "RuntimeError: first", "--json"]

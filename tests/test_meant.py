@@ -108,6 +108,7 @@ def test_a_pipe_alone_is_searched_and_nothing_at_all_is_help() -> None:
     assert run_kb("--nonsense", POP, stdin=None).returncode == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize("name", ["train.log", "a log", "error", "train.log.gz"])
 @pytest.mark.parametrize("command", [["search"], []], ids=["search", "alone"])
@@ -124,6 +125,7 @@ def test_the_name_of_a_file_means_what_stands_in_it(name: str, command: list[str
     assert DEQUE not in asked.stdout  # the words were searched, as it says
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("asked")
 def test_of_a_damaged_log_the_rest_is_read_and_a_missing_one_is_named() -> None:
     noise = b"".join(b"%d\n" % (n * 7919 % 100003) for n in range(100_000))

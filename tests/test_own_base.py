@@ -76,6 +76,7 @@ def test_a_base_tells_its_own_pages_apart(plain: KnowledgeBase) -> None:
         assert shares["left_out_known"] < 0.1, one.kind
 
 
+@pytest.mark.thorough
 def test_either_version_of_a_page_is_right(plain: KnowledgeBase, doubled: KnowledgeBase) -> None:
     """Of pages kept for two versions one is shown; a question that wants the other one is answered rightly."""
     records = one_in(2, plain.records())

@@ -86,6 +86,7 @@ def wrong_order(log: str, index: str) -> list[str]:
     return wrong
 
 
+@pytest.mark.thorough
 @posix
 @needs_strace
 def test_bytes_are_safe_before_they_are_named_and_names_before_the_manifest(tmp_path: Path, write: Write) -> None:
@@ -144,6 +145,7 @@ print("codes", *codes)
 """
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize("count", [2, 8])
 def test_of_builds_at_once_one_works_and_the_others_say_who(count: int, tmp_path: Path, write: Write) -> None:
@@ -226,6 +228,7 @@ def test_a_file_of_ten_gigabytes_is_named_and_not_read(tmp_path: Path, write: Wr
 # without a network
 
 
+@pytest.mark.thorough
 @posix
 @needs_strace
 @pytest.mark.parametrize("command", ["search", *(["check", "scan", "show", "build", "run"] if THOROUGH else [])])

@@ -214,6 +214,7 @@ def test_a_slow_server_is_waited_for_no_longer_than_its_seconds(base: KnowledgeB
     assert answer.silent[0].why == "no answer within 0.3 s"
 
 
+@pytest.mark.thorough
 def test_a_server_that_drips_is_waited_for_no_longer_either(base: KnowledgeBase) -> None:
     """Each byte comes in time, the answer never does."""
     stop = threading.Event()

@@ -199,6 +199,7 @@ def walk(folder: Path) -> Callable[..., tuple[str, int | None]]:
     return run
 
 
+@pytest.mark.thorough
 def test_a_walk(folder: Path, walk: Callable[..., tuple[str, int | None]]) -> None:
     """Accept the first, pick a fix for the second and take it back, skip it, mark nothing, stop."""
     one, two, three = find_drafts(folder)
@@ -217,6 +218,7 @@ def test_a_walk(folder: Path, walk: Callable[..., tuple[str, int | None]]) -> No
     assert not has_fold((folder / one).read_text("utf-8"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [60, 200])
 def test_any_width_and_language(width: int, walk: Callable[..., tuple[str, int | None]]) -> None:
     shown, status = walk("sa\x03", width=width, KB_LANG="zh", NO_COLOR="1")
@@ -226,6 +228,7 @@ def test_any_width_and_language(width: int, walk: Callable[..., tuple[str, int |
     assert "\x1b[3" not in shown.replace("\x1b[3m", "")  # no colour, ours or theirs
 
 
+@pytest.mark.thorough
 def test_ctrl_c_loses_nothing(folder: Path, walk: Callable[..., tuple[str, int | None]]) -> None:
     one, *others = find_drafts(folder)
     shown, status = walk("aa\x03")
@@ -235,6 +238,7 @@ def test_ctrl_c_loses_nothing(folder: Path, walk: Callable[..., tuple[str, int |
     assert not is_draft((folder / one).read_bytes())
 
 
+@pytest.mark.thorough
 def test_the_editor_is_opened(folder: Path, walk: Callable[..., tuple[str, int | None]], tmp_path: Path) -> None:
     script = tmp_path / "edit.py"
     script.write_text(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import THOROUGH, check_growth, one_in
+from conftest import check_growth, one_in
 
 from kb.run.tail import TAIL_BYTES, Tail
 
@@ -34,8 +34,6 @@ DEQUE = "IndexError: pop from an empty deque"
 DEQUE_ISSUE = "ms-swift-ovis2-grpo#2"
 FAILING = f"import deepspeed 2> /dev/null; echo '{DEQUE}' >&2; exit"
 """for a shell; the name is what makes it a failure of DeepSpeed"""
-
-seconds_long = pytest.mark.skipif(not THOROUGH, reason="waits for seconds; KB_TEST_THOROUGH=1 runs it, as CI does")
 
 
 def door(*command: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -95,6 +93,7 @@ def test_the_exit_code(code: int) -> None:
     assert door("sh", "-c", f"exit {code}").returncode == code
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGINT])
 def test_the_signal_that_ended_it(number: signal.Signals) -> None:
     """Who called kb sees the signal itself; a shell makes 128 + n of it as it would without kb."""
@@ -136,6 +135,7 @@ def test_output_closed_early_is_no_end() -> None:
     assert ended.returncode == 7
 
 
+@pytest.mark.thorough
 def test_a_daemon_left_behind_does_not_hold_kb(tmp_path: Path) -> None:
     """And does not die of its next word."""
     go, mark = tmp_path / "go", tmp_path / "alive"
@@ -150,7 +150,7 @@ def test_a_daemon_left_behind_does_not_hold_kb(tmp_path: Path) -> None:
     pytest.fail("the daemon died")
 
 
-@seconds_long
+@pytest.mark.thorough
 def test_something_left_behind_that_goes_on_writing_does_not_hold_kb(tmp_path: Path) -> None:
     """What it says later still comes where it would have come."""
     file = tmp_path / "out"
@@ -169,7 +169,7 @@ def test_something_left_behind_that_goes_on_writing_does_not_hold_kb(tmp_path: P
     pytest.fail("the rest was lost")
 
 
-@seconds_long
+@pytest.mark.thorough
 def test_the_childs_own_words_come_through_a_slow_reader() -> None:
     """Who reads slowly gets all that was written before the end, whatever is written after it."""
     code = "(while :; do echo y; sleep 0.01; done) & head -c 1500000 /dev/zero; echo own; exit 4"
@@ -195,6 +195,7 @@ def test_a_slow_reader_of_one_stream_does_not_hold_the_other() -> None:
         assert (size, process.stderr.read(), process.wait(10)) == (8 << 20, b"f", 0)
 
 
+@pytest.mark.thorough
 def test_throughput() -> None:
     """A hundred megabytes, beside the bare command, whose output costs nothing where it goes to."""
     code = "import os\nfor i in range(400): os.write(1, b'step 1 loss 2.31 failed 0\\n' * 10083)"
@@ -256,6 +257,7 @@ def _count(send: Callable[[int], object], door: list[str] = DOOR) -> int:
     return counted
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
 def test_a_signal_to_the_group_reaches_the_child_once(number: signal.Signals) -> None:
     """As a scheduler sends it. A trainer that saves at the first signal quits at the second."""
@@ -263,11 +265,13 @@ def test_a_signal_to_the_group_reaches_the_child_once(number: signal.Signals) ->
     assert _count(lambda pid: os.kill(pid, number)) == 1
 
 
+@pytest.mark.thorough
 def test_a_signal_to_the_group_reaches_the_child_once_through_two() -> None:
     assert _count(lambda pid: os.killpg(pid, signal.SIGTERM), door=[*DOOR, *DOOR]) == 1
     assert _count(lambda pid: os.kill(pid, signal.SIGTERM), door=[*DOOR, *DOOR]) == 1
 
 
+@pytest.mark.thorough
 def test_a_signal_to_each_process_of_a_job_reaches_the_child_once() -> None:
     """As systemd and Slurm do it, one by one."""
 
@@ -280,6 +284,7 @@ def test_a_signal_to_each_process_of_a_job_reaches_the_child_once() -> None:
     assert _count(each) == 1
 
 
+@pytest.mark.thorough
 def test_a_signal_to_kb_and_then_to_its_group_is_one() -> None:
     """As timeout(1) does it."""
 
@@ -290,6 +295,7 @@ def test_a_signal_to_kb_and_then_to_its_group_is_one() -> None:
     assert _count(both) == 1
 
 
+@pytest.mark.thorough
 def test_each_of_several_signals_is_told_apart() -> None:
     code = COUNT.replace("end = time.monotonic() + 0.4", "end = time.monotonic() + 1.5")
     with subprocess.Popen([*DOOR, *python(code)], stdout=-1, start_new_session=True) as process:
@@ -301,7 +307,7 @@ def test_each_of_several_signals_is_told_apart() -> None:
         assert process.stdout.readline() == b"5\n"
 
 
-@seconds_long
+@pytest.mark.thorough
 def test_nothing_of_kb_is_left(tmp_path: Path) -> None:
     """Neither after the command's end nor after a SIGKILL of kb."""
     for kill in (False, True):
@@ -386,6 +392,7 @@ def test_the_size_of_the_window_follows() -> None:
     assert screen.end() == -signal.SIGINT
 
 
+@pytest.mark.thorough
 def test_a_key_reaches_the_child_once() -> None:
     code = (
         "import os, signal, time\nsignal.signal(signal.SIGINT, lambda *_: os.write(1, b'<int>'))\n"
@@ -450,6 +457,7 @@ def test_a_known_failure_is_explained(kb: Callable[..., subprocess.CompletedProc
     assert form["record"]["issue"] == DEQUE_ISSUE
 
 
+@pytest.mark.thorough
 def test_an_unknown_failure_is_one_line(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
     ended = kb("--", "sh", "-c", "echo the flat tyre >&2; exit 9")
     assert ended.returncode == 9
@@ -479,6 +487,7 @@ def test_after_ctrl_c_nothing_is_asked(index: Path, monkeypatch: pytest.MonkeyPa
             assert process.wait(30) == 1
 
 
+@pytest.mark.thorough
 def test_the_cause_among_many_failures(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
     """Before the tail, after many warnings."""
     cause = "RuntimeError: CUDA error: invalid device ordinal"
@@ -493,6 +502,7 @@ def test_the_cause_among_many_failures(kb: Callable[..., subprocess.CompletedPro
     assert "cuda-invalid-device-ordinal#1" in ended.stderr.decode()
 
 
+@pytest.mark.thorough
 def test_a_kb_in_a_kb_explains_once(kb: Callable[..., subprocess.CompletedProcess[bytes]], tmp_path: Path) -> None:
     scripts = ((f"{FAILING} 4", DEQUE_ISSUE), ("echo the flat tyre >&2; exit 4", "not known to kb"))
     for script, answer in one_in(2, scripts):
@@ -507,6 +517,7 @@ def test_a_kb_in_a_kb_explains_once(kb: Callable[..., subprocess.CompletedProces
     assert json.loads(report.read_text("utf-8"))["record"]["issue"] == DEQUE_ISSUE
 
 
+@pytest.mark.thorough
 def test_what_fails_after_a_kb_in_a_kb_is_explained(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
     script = f"{' '.join(KB)} -- sh -c 'echo unsupported thing: failed; exit 4'; {FAILING} 5"
     told = kb("--", "sh", "-c", script).stderr.decode()
@@ -515,6 +526,7 @@ def test_what_fails_after_a_kb_in_a_kb_is_explained(kb: Callable[..., subprocess
     assert DEQUE_ISSUE in told
 
 
+@pytest.mark.thorough
 def test_a_kb_in_a_kb_at_a_terminal(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KB_INDEX", str(index))
     screen = Terminal(*KB, "--", *KB, "--", "sh", "-c", f"{FAILING} 4")
@@ -527,6 +539,7 @@ def test_whoever_pressed_ctrl_c_knows_why(kb: Callable[..., subprocess.Completed
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
 
 
+@pytest.mark.thorough
 def test_a_base_that_is_broken_changes_nothing(kb: Callable[..., Any], index: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
@@ -565,6 +578,7 @@ def _tail(said: bytes, size: int) -> Tail:
     return tail
 
 
+@pytest.mark.thorough
 def test_the_tail_is_bounded_and_remembers_the_first_failures() -> None:
     healthy = b"step 1 loss 2.31\n" * 20_000
     said = b"start\n" + TOLD + healthy + b"\nlast"
@@ -599,6 +613,7 @@ def test_the_tail_remembers_a_failure_among_others() -> None:
     assert b"WARNING" not in _tail(warnings + healthy, 4096).read()
 
 
+@pytest.mark.thorough
 def test_the_tail_of_distinct_failures_is_bounded_in_memory_and_time() -> None:
     said = [b"error: %r is gone\n" % f"{i:032x}".translate({48 + n: 97 + n for n in range(10)}) for i in range(100_000)]
     check_growth(lambda lines: lambda: _tail(b"".join(said[:lines]), 1 << 16), 12_500)

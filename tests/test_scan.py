@@ -356,6 +356,7 @@ def _peak(scanner: Scanner, chunks: Iterator[bytes]) -> int:
     return highest
 
 
+@pytest.mark.thorough
 def test_memory_is_bounded(scanner: Scanner) -> None:
     one_line = (b"x" * (1 << 20) if i < 30 else f" {DEQUE}".encode() for i in range(31))
     assert _peak(scanner, one_line) < 16 << 20
@@ -513,6 +514,7 @@ def _noise(size: int) -> bytes:
     return b"".join(hashlib.sha256(b"%d" % i).hexdigest().encode() + b"\n" for i in range(size // 65))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["cut", "overwritten", "followed by something else"])
 def test_a_damaged_archive_is_told_up_to_there(
     kb: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, damage: str
@@ -547,6 +549,7 @@ def test_a_damaged_archive_is_told_up_to_there(
     assert kb(fine).returncode == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["moved away", "cut off"])
 def test_a_log_that_is_made_anew(index: Path, tmp_path: Path, way: str) -> None:
     """Its lines are counted from 1, and an unfinished line of the old one is not glued to its first."""
@@ -574,6 +577,7 @@ def test_a_log_that_is_made_anew(index: Path, tmp_path: Path, way: str) -> None:
     assert (second["issue"], second["first_line"]) == (DEQUE_ISSUE, 3)
 
 
+@pytest.mark.thorough
 def test_a_log_that_is_still_written(index: Path, tmp_path: Path) -> None:
     log = tmp_path / "growing.log"
     log.write_bytes(b"fine\n")

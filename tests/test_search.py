@@ -410,6 +410,7 @@ def test_a_question_without_a_word(text: str, base: KnowledgeBase) -> None:
         base.search(text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", ["的", "a", "a ", "error\n", "0x7f ", "显存不足", "w1 w2 w3 w4 "])
 def test_time_grows_with_a_long_question(unit: str, base: KnowledgeBase) -> None:
     def ask(size: int) -> Callable[[], object]:
@@ -439,6 +440,7 @@ def test_twenty_times(base: KnowledgeBase) -> None:
     assert all(_timeless(base.search(SAMPLE[1])) == first for _ in range(19))
 
 
+@pytest.mark.thorough
 def test_from_eight_threads(base: KnowledgeBase) -> None:
     alone = [_timeless(base.search(text)) for text in SAMPLE]
     with ThreadPoolExecutor(8) as pool:

@@ -250,6 +250,7 @@ def test_a_long_line_keeps_its_ends() -> None:
     assert len(line) <= MAX_LINE_CHARS + 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit", ["的", "a", "\n", " ", "x\n", "\x1b[", "\r", "[rank0]: ", "0x", "/a", "9", "| ", "Error: "]
 )

@@ -241,6 +241,7 @@ def test_the_lock_is_free_again_after_an_error(tmp_path: Path) -> None:
     publish(tmp_path, OLD)
 
 
+@pytest.mark.thorough
 def test_a_second_build_says_who_is_building(tmp_path: Path, write: Write) -> None:
     folder = tmp_path / "index"
     folder.mkdir()

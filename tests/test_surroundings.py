@@ -62,6 +62,7 @@ def test_without_a_home_every_command_works_and_nothing_is_written(
     assert not Path("/nonexistent-home").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("environment", "plain"), [({}, False), ({"NO_COLOR": "1"}, True), ({"TERM": "dumb"}, True)])
 @pytest.mark.parametrize("command", [["search", POP], ["run", "--", "sh", "-c", f"echo '{POP}'; exit 3"]], ids=str)
 def test_no_color_means_no_bold_either(
@@ -102,6 +103,7 @@ assert logging.getLogger().level == logging.DEBUG
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("own", [False, True])
 def test_faiss_is_silent_in_a_host_that_logs_everything_unless_it_asked(own: bool, index: Path) -> None:
     code = HOST.format(index=str(index), own=own)
@@ -115,6 +117,7 @@ def test_a_question_that_is_no_text_is_refused_by_its_type(question: object, ind
         base.search(question)  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=str)
 def test_ctrl_c_in_a_scan_prints_what_was_found(options: list[str], index: Path) -> None:

@@ -250,6 +250,7 @@ def test_an_edited_folded_part_is_read_as_far_as_it_goes(junk: str) -> None:
         assert because(post, "en") is not None
 
 
+@pytest.mark.thorough
 def test_a_thread_of_any_length_fits_into_an_article(tmp_path: Path) -> None:
     long = "y" * (3000 if THOROUGH else 300)
     thread = _thread("x" * 500_000, *(("ann", f"{n} {long}") for n in range(MAX_POSTS + 500)))

@@ -117,6 +117,7 @@ def test_filters_of_any_share_give_the_nearest_that_pass(
     assert found == expected if is_exact else found >= 0.95 * expected
 
 
+@pytest.mark.thorough
 def test_the_approximate_index_finds_what_is_near() -> None:
     """Also for questions that are no view of the segment."""
     views, starts = _real()
@@ -153,6 +154,7 @@ def test_more_is_read_until_k_records_are_found(k: int) -> None:
     assert len(ranking.rows) == len(_near(views, starts, vector, k))
 
 
+@pytest.mark.thorough
 def test_equal_views_give_equal_bytes() -> None:
     seen: list[tuple[int, int]] = []
     again = approximate(*_real(), lambda done, of: seen.append((done, of)), many=1000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from test_align import load
 
 import kb
@@ -20,6 +21,7 @@ TEXTS = [
 ] * 5
 
 
+@pytest.mark.thorough
 def test_words_stay_whole_in_both_languages() -> None:
     tokenizer = vocabulary.build(TEXTS, 400, fragments=50)
     assert tokenizer.encode("显存检查点超时").tokens == ["显存", "检查点", "超时"]
@@ -32,6 +34,7 @@ def test_words_stay_whole_in_both_languages() -> None:
     assert tokenizer.token_to_id("[UNK]") == vocabulary.UNKNOWN
 
 
+@pytest.mark.thorough
 def test_it_normalises_and_splits_as_the_quick_one_of_the_package(tmp_path: Path) -> None:
     tokenizer = vocabulary.build(TEXTS, 400, fragments=50)
     assert vocabulary.same_form(tokenizer, Path(kb.__file__).parent / "model" / "tokenizer.json")

@@ -259,6 +259,7 @@ def _modules_of_a_build(articles: Path, index: Path) -> set[str]:
     return set(json.loads(ended.stdout))
 
 
+@pytest.mark.thorough
 def test_own_articles_load_no_part_of_the_free_form_reader(tmp_path: Path) -> None:
     """Its modules compile many patterns; only a page in another form is worth their time."""
     folder = tmp_path / "articles"

@@ -233,6 +233,7 @@ def test_labels_decide_what_is_unsure(text: str, tags: str, symptom: list[int], 
     assert issue.fields == {"symptom": symptom, "cause": cause, "fix": fix}
 
 
+@pytest.mark.thorough
 def test_a_long_page_is_tagged_in_parts() -> None:
     text = "## Error: no disk\n\nThis is because the disk is full.\n\nDelete old logs.\n\n"
     few, many = (parse((text * count).encode(), path="a.md").records for count in (3, 900))

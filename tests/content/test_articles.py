@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from conftest import SHIPPED, THOROUGH, shipped_articles
+from conftest import SHIPPED, shipped_articles
 
 from kb.review.lint import review
 from kb.review.rules import Choice
 
 
-@pytest.mark.skipif(not THOROUGH, reason="KB_TEST_THOROUGH=1 asks; so do `make check` and CI, with kb check --strict")
+@pytest.mark.thorough  # as kb check --strict asks, in `make check` and CI
 def test_nothing_is_wrong_with_our_own_articles() -> None:
     """But for what comes with time alone: that does not break a test of today."""
     assert review(SHIPPED, Choice(off=frozenset({"stale"}))) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conftest import SHIPPED, THOROUGH, shipped_articles
+from conftest import SHIPPED, shipped_articles
 
 from kb.index.twins import join_twins
 
@@ -32,8 +32,9 @@ def test_all_of_ours_keep_their_ids() -> None:
     assert joined == articles
 
 
+@pytest.mark.thorough
 def test_nearly_all_issues_of_changed_pairs_find_their_own(measured: ModuleType) -> None:
     counts: Counter[str] = Counter()
-    for count in measured.measure(SHIPPED, pairs=40 if THOROUGH else 6, seed=1).values():
+    for count in measured.measure(SHIPPED, pairs=40, seed=1).values():
         counts += count
     assert counts["right"] / counts.total() >= 0.98, counts

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SHIPPED, THOROUGH
+from conftest import SHIPPED
 
 from kb import KnowledgeBase, SearchResult
 
 CASES = Path(__file__).parents[1] / "cases"
-EACH = 1 if THOROUGH else 2  # of the files from the wild every second question is asked by default
+pytestmark = pytest.mark.thorough  # test_first_look.py asks some of them
 
 
 def _load(name: str) -> list[dict[str, Any]]:
@@ -23,8 +23,8 @@ def _load(name: str) -> list[dict[str, Any]]:
 
 QUESTIONS = _load("questions.jsonl")
 DEVELOPMENT = _load("development.jsonl")
-WILD = _load("wild.jsonl")[::EACH]
-STOCK = _load("stock.jsonl")[::EACH]
+WILD = _load("wild.jsonl")
+STOCK = _load("stock.jsonl")
 BY_ID = {question["id"]: question for question in QUESTIONS + DEVELOPMENT + WILD + STOCK if "query" in question}
 
 
