@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,6 +34,7 @@ from kb.config import settings as kb_settings
 from kb.encoders import Kind
 from kb.encoders.static import StaticEncoder
 from kb.encoders.unigram import FILE_NAME, UnigramTokenizer
+from kb.index import locate
 from kb.index.user import cache_folder
 from kb.records import Article, IssueRecord, Source
 from kb.scraped import parse
@@ -46,7 +47,6 @@ EMPTY_RECORD = IssueRecord(
     "a#1/en", "a#1", "en", None, *[""] * 8, *[()] * 7, updated="", source=Source("en/a.md", 1, 1)
 )
 """for `dataclasses.replace`: a test names only the fields that it is about"""
-Item = TypeVar("Item")
 THOROUGH = os.environ.get("KB_TEST_THOROUGH", "") not in ("", "0")  # CI's second run; the first is what people wait for
 
 
@@ -55,17 +55,28 @@ def examples(thorough: int) -> int:
     return thorough if THOROUGH else max(10, thorough // 4)
 
 
-def one_in(n: int, items: Sequence[Item]) -> Sequence[Item]:
-    """All of them where time is no matter, else each n-th."""
-    return items if THOROUGH else items[::n]
+CASES_EACH = 10
+"""So many cases of a parametrized test are asked in the default run."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_report_header() -> str:
+    asked = "all tests" if THOROUGH else f"the quick tests, {CASES_EACH} cases of each; KB_TEST_THOROUGH=1 asks all"
+    return f"kb: {asked}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """People wait for the default run: it is to take less than a minute on two cores."""
-    if not THOROUGH:
-        for item in items:
-            if item.get_closest_marker("thorough"):
-                item.add_marker(pytest.mark.skip(reason="takes long; KB_TEST_THOROUGH=1 runs it, as CI does"))
+    if THOROUGH:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("thorough"):
+            item.add_marker(pytest.mark.skip(reason="takes long; KB_TEST_THOROUGH=1 runs it, as CI does"))
+        else:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out = {item for each in cases.values() for item in set(each) - set(each[:: math.ceil(len(each) / CASES_EACH)])}
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 settings.register_profile("quick", deadline=None, max_examples=examples(100))  # a busy machine is no failure
@@ -202,6 +213,12 @@ def shipped_index(shipped_cache: Path) -> Path:
     return manifest.parent
 
 
+@pytest.fixture
+def corpus_is_bundled(alone: None, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests in which the bundled base is asked, too, and it is no matter what it knows: a small one."""
+    monkeypatch.setattr(locate, "bundled", lambda: locate.Location(index, None, False, bundled=True))
+
+
 ONE_WORKER = ("tests/content/", "tests/test_encoders.py")
 """Tests whose fixtures cost many seconds: one worker of pytest-xdist runs them, so that these are made once."""
 
@@ -214,7 +231,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
     class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return next((start for start in ONE_WORKER if nodeid.startswith(start)), nodeid)
+            module = nodeid.partition("::")[0]
+            return next((start for start in ONE_WORKER if nodeid.startswith(start)), module)
 
     return Scheduling(config, log)
 

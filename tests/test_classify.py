@@ -81,6 +81,7 @@ def test_a_command_in_front_of_a_line_does_not_change_how_it_is_read() -> None:
             assert behind.prose == alone.prose
 
 
+@pytest.mark.thorough
 def test_another_rank_in_a_log_does_not_change_how_a_line_is_read() -> None:
     for line in ONE_LINE:
         assert read(f"[rank3]: {line}").signatures == read(line).signatures

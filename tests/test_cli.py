@@ -654,7 +654,7 @@ def test_at_a_terminal_one_is_asked_once_whether_to_trust_a_base(
     assert b"Trust it" not in seen and (b"a#1" in seen) == used
 
 
-@pytest.mark.usefixtures("shipped_is_built")
+@pytest.mark.usefixtures("corpus_is_bundled")
 def test_trust_and_revoke(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "cloned"
     (root / "articles" / "en").mkdir(parents=True)
@@ -670,7 +670,7 @@ def test_trust_and_revoke(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert kb_("trust", str(tmp_path / "home"), base=None).code == 66
 
 
-@pytest.mark.usefixtures("shipped_is_built")
+@pytest.mark.usefixtures("corpus_is_bundled")
 def test_whoever_builds_a_base_trusts_it(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "own"
     (root / "articles" / "en").mkdir(parents=True)

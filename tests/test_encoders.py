@@ -109,6 +109,7 @@ _PIECES = st.one_of(
 )
 
 
+@pytest.mark.thorough
 def test_random_text_gets_the_ids_of_tokenizers_or_is_declined(reference: Tokenizer, unigram: UnigramTokenizer) -> None:
     kept = 0
 

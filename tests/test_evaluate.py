@@ -596,6 +596,7 @@ def test_left_out(write: Write) -> None:
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.thorough
 def test_a_question_is_not_known_without_its_article() -> None:
     """The whole of it: the frozen corpus, asked for what it knows."""
     names = ("q01", "q02", "q11", "q21", "q26")

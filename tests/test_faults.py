@@ -37,6 +37,7 @@ def doubled(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     return KnowledgeBase.open(folder / "index")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_doubled_base_answers_as_the_single_one(doubled: KnowledgeBase, index: Path, question: str) -> None:
     with KnowledgeBase.open(index) as single:
@@ -95,6 +96,7 @@ def test_the_same_title_alone_is_not_enough() -> None:
     assert one == third != other
 
 
+@pytest.mark.thorough
 def test_the_index_is_the_same_whatever_came_before(doubled: KnowledgeBase, tmp_path: Path) -> None:
     articles = Path(doubled.where).parent / "articles"
     folder = tmp_path / "articles"

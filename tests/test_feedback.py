@@ -301,6 +301,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(steps)
 def test_votes_are_a_set(
     tmp_path_factory: pytest.TempPathFactory, done: list[tuple[str, str, str, str | None]]

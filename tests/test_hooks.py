@@ -879,6 +879,7 @@ def _pytest(folder: Path, index: Path | str, *options: str, plugins: str = "") -
 SECTION = re.compile(r"-- (?:known issue · 已知问题|likely issue · 可能的问题) \(kb\) --")
 
 
+@pytest.mark.thorough
 def test_a_report_gets_a_section(tmp_path: Path, index: Path) -> None:
     ended = _pytest(tmp_path, index, "--kb", "-W", "error", "--junitxml", str(tmp_path / "r.xml"))
     assert ended.returncode == 1

@@ -312,6 +312,7 @@ def drafted(*issues: DraftIssue) -> DraftArticle:
     )
 
 
+@pytest.mark.thorough
 @given(title=st.text(max_size=60) | st.sampled_from(BREAKERS), bodies=st.tuples(hostile, hostile, hostile))
 @example(title="Fix", bodies=("```", "<pre>", "# x"))
 @example(title="# #", bodies=("<!-- x", "-->", "> ```\n# Fix"))
@@ -566,6 +567,7 @@ def test_pages(tmp_path: Path) -> None:
     assert (resume.lang, resume.errors) == ("zh", ("KeyError: 'optimizer_state'",))
 
 
+@pytest.mark.thorough
 def test_a_page_of_ours_comes_back_as_it_was() -> None:
     """Every article of our own, imported: the same records but for their place."""
     for path, data in read_articles(Path(__file__).parents[1] / "articles"):

@@ -238,6 +238,7 @@ BASH = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theirs", ["PROMPT_COMMAND=theirs", "PROMPT_COMMAND=(theirs 'seen=$seen,$?')", ":"])
 def test_bash_goes_on_as_without_it(theirs: str, path: Path) -> None:
     _needs("bash")

@@ -730,7 +730,7 @@ def with_folder_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return project
 
 
-@pytest.mark.usefixtures("shipped_is_built")
+@pytest.mark.usefixtures("corpus_is_bundled")
 @pytest.mark.parametrize("door", ["open", "search", "scan", "show", "check", "run", "hook"])
 def test_an_index_that_was_found_brings_no_encoder_from_a_folder(
     door: str, with_folder_encoder: Path, monkeypatch: pytest.MonkeyPatch

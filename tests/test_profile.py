@@ -177,6 +177,7 @@ def test_a_record_is_segmented_alike_in_any_company(tmp_path: Path, write: Write
     assert first[0] == first[1]
 
 
+@pytest.mark.thorough
 def test_every_profile_of_a_base(index: Path) -> None:
     """Against the records: terms and fields of the whole corpus."""
     store = FaissStore(index)
@@ -253,6 +254,7 @@ def test_arrays_that_do_not_belong_together_are_refused(whole: bytes, name: str,
         unpack(data, "profile 3")
 
 
+@pytest.mark.thorough
 def test_a_flipped_bit_in_the_file_is_told_by_the_search_that_meets_it(tmp_path: Path) -> None:
     KnowledgeBase.build(CORPUS, tmp_path / "index")
     (path,) = (tmp_path / "index").glob("profiles-*")

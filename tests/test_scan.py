@@ -273,6 +273,7 @@ def test_where_a_piece_ends_changes_nothing(scanner: Scanner, data: st.DataObjec
     assert (cut.findings, cut.lines, cut.size) == (whole.findings, whole.lines, whole.size)
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(data=st.data())
 def test_the_quick_look_loses_nothing(scanner: Scanner, data: st.DataObject) -> None:

@@ -47,6 +47,7 @@ def answers(index: Path) -> list[Any]:
 edit = st.tuples(st.sampled_from(NAMES), st.sampled_from(["en", "zh"]), st.sampled_from([None, *ERRORS]))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rounds=st.lists(st.lists(edit, min_size=1, max_size=5), min_size=1, max_size=5))
 def test_edits_lead_to_what_a_build_from_nothing_has(
@@ -221,6 +222,7 @@ def test_a_strangers_faiss_file_is_not_parsed(
     assert "without its FAISS file" in caplog.text
 
 
+@pytest.mark.thorough
 def test_several_processes_read_what_one_reads(tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     articles = write({f"{lang}/a{n}.md": article(f"boom {n}") for n in range(9) for lang in ("en", "zh")})
     write({"en/broken.md": b"\xff\xfe\x00"})

@@ -240,6 +240,7 @@ def information_of(bags: Sequence[Bag], surprisal: float = 20.0) -> tuple[TermIn
     return TermInformation(vocabulary, len(bags)), vocabulary
 
 
+@pytest.mark.thorough
 @given(bags=st.lists(one_bag, min_size=1, max_size=15), terms=st.lists(word | st.just("unseen"), max_size=5))
 def test_a_scaled_weight_counts_information_in_the_place_of_idf(bags: list[Bag], terms: list[str]) -> None:
     information, _ = information_of(bags)
@@ -374,6 +375,7 @@ def bags_of(chunk: Chunk) -> list[Bag]:
     return [dict(pairs[a:b]) for a, b in pairwise(ends.tolist())]
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(30))
 @given(bags=st.lists(one_bag, min_size=1, max_size=12), data=st.data())
 def test_joined_segments_are_one_that_was_written_at_once(shelf: Path, bags: list[Bag], data: st.DataObject) -> None:
@@ -473,6 +475,7 @@ def test_both_are_stores() -> None:
 # threads
 
 
+@pytest.mark.thorough
 def test_eight_threads_get_the_answers_of_one(tmp_path: Path, write: Write) -> None:
     errors = [f"{what} at step {n}" for n in range(8) for what in ("boom", "crash", "hang")]
     articles = write({"en/a.md": article(*errors), "zh/b.md": article(*errors[::-1])})

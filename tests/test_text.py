@@ -65,6 +65,7 @@ def _han_runs(tokenizer: Any) -> st.SearchStrategy[str]:
 # --- segmentation ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_total_is_that_of_jieba(jieba_tokenizer: Any) -> None:
     assert jieba_tokenizer.total == kb_text._JIEBA_TOTAL
 
@@ -85,6 +86,7 @@ def test_segmenter_equals_jieba_on_random_runs(jieba_tokenizer: Any, all_of_jieb
     equal()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sentence", SENTENCES, ids=lambda s: s[:6])
 def test_dictionary_of_a_sentence_segments_it_as_jieba_does(jieba_tokenizer: Any, sentence: str) -> None:
     segmenter = Segmenter(dictionary_for([sentence]))
@@ -345,6 +347,7 @@ def test_time_grows_with_the_text(make: Callable[[int], str]) -> None:
     check_growth(prepared, 10_000)
 
 
+@pytest.mark.thorough
 def test_the_law_of_growth_can_fail() -> None:
     with pytest.raises(AssertionError, match="8 times as much"):
         check_growth(lambda n: lambda: sum(1 for _ in range(n) for _ in range(n)), 200)

@@ -116,6 +116,7 @@ def page(lang: str, names: str) -> str:
     return "---\nproject: Kubernetes\n---\n\n# Pods\n\n" + "\n".join(issues)
 
 
+@pytest.mark.thorough
 def test_a_build_decides_anew_whatever_was_built_before(tmp_path: Path, write: Write) -> None:
     """The Chinese article and then its twin are edited, taken away and put back: the ids and bytes are always those of
     a build from nothing."""

@@ -94,6 +94,7 @@ def test_a_few_are_searched_exactly(seed: int, records: int, k: int, share: floa
     assert order == sorted(order), "ties are ordered by row"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.9])
 @pytest.mark.parametrize("is_exact", [True, False])
 def test_filters_of_any_share_give_the_nearest_that_pass(
@@ -139,6 +140,7 @@ def test_the_approximate_index_finds_what_is_near() -> None:
     assert found >= 45
 
 
+@pytest.mark.thorough
 def test_recall_sees_an_index_that_finds_little() -> None:
     views, starts = _real()
     segment = _open(views, starts, _approximate())
@@ -146,6 +148,7 @@ def test_recall_sees_an_index_that_finds_little() -> None:
     assert recall(segment) < 0.9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("k", [1, 1900, 5000])
 def test_more_is_read_until_k_records_are_found(k: int) -> None:
     views, starts = _real()

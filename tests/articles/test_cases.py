@@ -50,6 +50,7 @@ def strings_found(found: dict[str, str], wanted: dict[str, Any]) -> int:
     return sum(plain(string) in text for field, text in found.items() for string in wanted[field])
 
 
+@pytest.mark.thorough
 def test_the_share_of_right_answers() -> None:
     right: Counter[str] = Counter()
     told: Counter[str] = Counter()

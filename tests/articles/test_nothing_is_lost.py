@@ -85,6 +85,7 @@ def articles(draw: st.DrawFn) -> tuple[str, list[tuple[str, int]]]:
     return "\n".join(lines), headings
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(250), deadline=None)
 @given(articles())
 def test_every_heading_is_in_a_record_or_a_remark(drawn: tuple[str, list[tuple[str, int]]]) -> None:

@@ -25,6 +25,7 @@ def measured() -> ModuleType:
     return module
 
 
+@pytest.mark.thorough
 def test_all_of_ours_keep_their_ids() -> None:
     articles = {path: article.records for path, article in shipped_articles().items()}
     joined, unlike = join_twins(articles)

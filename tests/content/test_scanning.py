@@ -16,6 +16,7 @@ from kb.logs.words import words_of
 from kb.scan import Scanner
 from kb.text import clean
 
+pytestmark = pytest.mark.thorough  # the whole shipped base is built; test_first_look.py asks a part
 CASES = Path(__file__).parents[1] / "cases"
 HEALTHY = sorted((CASES / "healthy").glob("*.log"))
 HEALTHY_LINES = [line for path in HEALTHY for line in path.read_bytes().decode().splitlines()]
@@ -57,7 +58,6 @@ def test_logs_with_failures(scanner: Scanner) -> None:
     assert sum(found[name] != expected[name] for name in found) <= 1
 
 
-@pytest.mark.thorough
 def test_most_error_lines_of_the_base_are_found_in_a_healthy_log(base: KnowledgeBase, scanner: Scanner) -> None:
     """Each alone, with another rank. An issue with many causes is no wrong answer: it says where to look."""
     printed: dict[str, set[str]] = {}
@@ -89,7 +89,6 @@ def test_questions_that_the_base_does_not_answer_raise_no_alarm(scanner: Scanner
     assert len(alarms) <= 3, alarms
 
 
-@pytest.mark.thorough
 def test_every_mark_stands_in_its_own_line(base: KnowledgeBase) -> None:
     records = base.records()
     fingerprints = Fingerprints(records)
