@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import sys
 
 import pytest
 
@@ -28,6 +30,15 @@ OF_EVERYONE = [
 def test_a_message_of_everyone_has_no_word_of_its_own(message: str) -> None:
     assert own_words(message) == frozenset()
     assert own_words(f"before {message}: after it") == {"before", "after", "it"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the list holds what the C library of Linux says")
+def test_all_that_this_system_says_is_in_the_list() -> None:
+    said = [os.strerror(number) for number in errno.errorcode]
+    said += [signal.strsignal(number) or "" for number in signal.valid_signals() if number < 32]
+    said += [*errno.errorcode.values(), *(one.name for one in signal.Signals)]
+    assert len(said) > 200
+    assert [one for one in said if own_words(one)] == []
 
 
 @pytest.mark.parametrize(

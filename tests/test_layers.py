@@ -84,7 +84,7 @@ ONLY_IN = {
     "socket": {"serve"},
     "starlette": {"serve"},
     "uvicorn": {"serve"},
-    "http": {"remote", "logs.everyones"},  # the latter takes the phrases of status codes from it
+    "http": {"remote"},
     "sqlite3": {"feedback"},
 }
 

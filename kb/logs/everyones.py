@@ -7,18 +7,20 @@ prints them as well.
 
 from __future__ import annotations
 
-import builtins
-import errno
-import os
+import json
 import re
-import signal
 from collections.abc import Iterable
 from functools import cache
-from http import HTTPStatus
+from pathlib import Path
+from typing import Final
 
 from kb.logs.words import words_of
 
-__all__ = ["own_words", "system_messages"]
+__all__ = ["LISTS", "own_words", "python_words", "system_messages", "type_names"]
+
+LISTS: Final = Path(__file__).with_name("everyones.json")
+"""What `scripts/everyones.py` found several systems and versions of Python to print, as `words_of` reads it. The host
+is not asked: there the same question would get another answer."""
 
 # What name resolution, TLS and the clients of HTTP say; Kubernetes of any container; Python's library of any command.
 _OF_LIBRARIES = """
@@ -35,27 +37,36 @@ subprocess calledprocesserror command, calledprocesserror, returned non zero exi
 
 
 @cache
+def _lists() -> dict[str, list[str]]:
+    lists: dict[str, list[str]] = json.loads(LISTS.read_text("utf-8"))
+    return lists
+
+
+@cache
 def system_messages() -> re.Pattern[str]:
     """Finds in what `words_of` returns the messages of the operating system."""
     return _any_of(_of_the_system())
 
 
 @cache
+def type_names() -> frozenset[str]:
+    """Of Python's built-in types, exceptions among them, in lower case."""
+    return frozenset(_lists()["types"])
+
+
+@cache
+def python_words() -> frozenset[str]:
+    """The words of the docstrings of Python's built-in functions, which its own error messages use."""
+    return frozenset(_lists()["docstrings"])
+
+
+@cache
 def _everyones() -> re.Pattern[str]:
-    exceptions = {name for name, value in vars(builtins).items() if _is_exception(value)}
-    names = {*errno.errorcode.values(), *(one.name for one in signal.Signals)}
-    phrases = {f"{one.value} {one.phrase}" for one in HTTPStatus if one >= HTTPStatus.BAD_REQUEST}
-    return _any_of({*_of_the_system(), *re.split(", |\n", _OF_LIBRARIES), *exceptions, *names, *phrases})
+    return _any_of([*_of_the_system(), *re.split(", |\n", _OF_LIBRARIES), *_lists()["names"], *_lists()["http"]])
 
 
-def _of_the_system() -> set[str]:
-    errors = {os.strerror(number) for number in errno.errorcode}
-    signals = {signal.strsignal(number) or "" for number in signal.valid_signals() if number < 32}
-    return errors | signals | {"errno", "core dumped", "broken pipe"}
-
-
-def _is_exception(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseException)
+def _of_the_system() -> list[str]:
+    return [*_lists()["system"], "errno", "core dumped", "broken pipe"]
 
 
 def _any_of(messages: Iterable[str]) -> re.Pattern[str]:

@@ -12,7 +12,6 @@ system prints around every failure weigh next to nothing.
 
 from __future__ import annotations
 
-import builtins
 import math
 import re
 from collections import Counter, defaultdict
@@ -22,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kb.encoders import rarity, surprisal
-from kb.logs.everyones import system_messages
+from kb.logs.everyones import python_words, system_messages, type_names
 from kb.logs.prefix import strip_prefix
 from kb.logs.variables import HASH, PATH
 from kb.logs.words import words_of
@@ -189,16 +188,9 @@ def _word_weights(words: Iterable[str], records: Sequence[IssueRecord]) -> dict[
     rarities = rarity(np.array(surprisal(ordered)))
     for word, rare in zip(ordered, rarities.tolist(), strict=True):
         idf = math.log((len(texts) + 1) / (spread[word] + 0.5)) / most
-        usual = MIN_WORD_WEIGHT if word in _PYTHON_WORDS else max(MIN_WORD_WEIGHT, rare * min(1.0, idf))
+        usual = MIN_WORD_WEIGHT if word in python_words() else max(MIN_WORD_WEIGHT, rare * min(1.0, idf))
         weights[word] = TRIVIAL_WEIGHT if _is_trivial(word) else usual
     return weights
-
-
-_EXCEPTIONS = {name.lower() for name, value in vars(builtins).items() if isinstance(value, type)}
-# Python's own error messages use the words of its docstrings.
-_PYTHON_WORDS = {type(None).__name__.lower()}.union(
-    *(words_of(getattr(value, "__doc__", None) or "").split() for value in vars(builtins).values() if callable(value))
-)
 
 
 def _without_system_words(runs: tuple[str, ...]) -> set[str]:
@@ -207,4 +199,4 @@ def _without_system_words(runs: tuple[str, ...]) -> set[str]:
 
 def _is_trivial(word: str) -> bool:
     single = len(word) == 1 and not HAN[0] <= word <= HAN[2]
-    return single or word.isdigit() or word in STOP_WORDS or word in _EXCEPTIONS
+    return single or word.isdigit() or word in STOP_WORDS or word in type_names()
