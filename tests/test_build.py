@@ -670,6 +670,55 @@ main()
     assert not any(name.startswith(".tmp-") for name in files(tmp_path / "index"))
 
 
+STOPPED = """
+import os, signal, sys
+import kb.index.build
+from kb.index.intake import Intake
+from kb.index.writer import SegmentWriter
+kb.index.build._WORTH_KEEPING = kb.index.build._AT_ONCE = 1
+where, number = sys.argv.pop(1), int(sys.argv.pop(1))
+def stop(begin):
+    def begun(*given, **more):
+        global calls
+        calls += 1
+        if calls == (3 if where == "read" else 1):
+            os.kill(os.getpid(), number)
+            if number == signal.SIGTERM:
+                os.kill(os.getpid(), number)  # as `timeout` does
+        return begin(*given, **more)
+    return begun
+calls = 0
+if where == "read":
+    Intake.take = stop(Intake.take)
+elif where == "write":
+    SegmentWriter._finish = stop(SegmentWriter._finish)
+else:
+    kb.index.build._joined = stop(kb.index.build._joined)
+sys.argv = ["kb", "build", *sys.argv[1:]]
+from kb.cli import main
+main()
+"""
+
+
+@posix
+@pytest.mark.thorough
+@pytest.mark.parametrize("where", ["read", "write", "join"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_what_a_stopped_build_has_read_is_kept(
+    tmp_path: Path, write: Write, number: signal.Signals, where: str
+) -> None:
+    """Whatever stops it: Ctrl-C, `timeout`, a container or a service that ends, a terminal that is closed."""
+    articles, index = write({f"en/a{n}.md": article(f"boom {n}") for n in range(4)}), tmp_path / "index"
+    command = [sys.executable, "-c", STOPPED, where, str(int(number)), "--articles", str(articles)]
+    done = subprocess.run([*command, "--index", str(index)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 128 + number
+    said = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
+    assert done.stderr.strip() == f"kb: {said}"
+    assert not [path for path in index.iterdir() if path.name.startswith(".tmp-")]
+    report = build(articles, index)
+    assert (report.articles, report.parsed) == (4, 2 if where == "read" else 0)
+
+
 # progress
 
 

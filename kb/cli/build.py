@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -111,7 +114,7 @@ def build(
         raise IndexWriteFailed("this folder holds articles, not an index", path=target, hint="kb build --index DIR")
     found = stamp(articles)  # before the build: an article that changes during it is newer than the index
     try:
-        with Progress(is_terminal(sys.stderr)) as progress:
+        with _stopped_by_signals(), Progress(is_terminal(sys.stderr)) as progress:
             report = build_index(
                 articles,
                 target,
@@ -127,6 +130,9 @@ def build(
         for error in failed.bad:
             complain(error)
         raise
+    except _Stopped as stopped:
+        complain(say("stopped by {signal}", signal=signal.Signals(stopped.number).name))
+        sys.exit(128 + stopped.number)
     mark(target, found)
     if report.issues:
         _trust_what_was_built(target, articles)
@@ -189,6 +195,35 @@ def build(
             )
     if report.bad and keep_going is None:
         sys.exit(ArticleError.exit_code)
+
+
+class _Stopped(KeyboardInterrupt):
+    """As Ctrl-C: what was read is kept."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number: int = number
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """What ends a service, a container or a terminal ends a build as Ctrl-C does. `timeout` sends its signal twice: the
+    first one counts. What is ignored, as by nohup, stays so."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for one in heard:
+            signal.signal(one, signal.SIG_IGN)
+        raise _Stopped(number)
+
+    try:
+        for number in heard:
+            signal.signal(number, stop)
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _published(index: Path, store: str) -> Published:

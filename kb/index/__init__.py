@@ -12,6 +12,7 @@ term weights; what they are worth is decided in `kb.search`.
     faults     which issues tell the same fault; same: across segments
     writer     chunks -> a segment; invert: their terms -> postings
     pieces     the segments that a build has in hand: which are joined, what an interrupted build left
+    interrupts a signal waits until a segment is written
     hashes     which articles changed, without reading them
     snapshot   commits files to a folder in one step; lock, manifest, checksums
     store      the seam: what a store must do

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -34,6 +34,7 @@ from kb.index.encoded import identity
 from kb.index.faiss import named
 from kb.index.hashes import Hashes
 from kb.index.intake import Intake, Taken, groups_of
+from kb.index.interrupts import held_back
 from kb.index.locate import READS_ARTICLES
 from kb.index.pieces import Piece
 from kb.index.same import same_faults
@@ -163,22 +164,23 @@ def build(
                 if progress:
                     progress("read", found.read, sum(map(len, changed)))
                 if writer.size >= pieces.SEGMENT:
-                    new.append(Piece.of(index, writer.finish()))
+                    _finish(index, writer, new)
                     pieces.remember(index, noted, [*begun, *new])
                     writer = SegmentWriter(index, engine.dim)
             if writer.articles:
-                new.append(Piece.of(index, writer.finish()))
+                _finish(index, writer, new)
+            kept = sum(len(piece.articles) - len(piece.gone) for piece in (*held, *new))
+            if found.bad and not (keep_going and kept):
+                raise BuildFailed(sorted(found.bad, key=str), articles)
+            held = _joined(index, [*held, *new], compact=compact, progress=progress)
         except (KeyboardInterrupt, processes.ReaderEnded):  # what was read need not be read again
             if writer.size >= _WORTH_KEEPING:
-                pieces.remember(index, noted, [*begun, *new, Piece.of(index, writer.finish())])
+                _finish(index, writer, new)
+            if sum(piece.live for piece in new) >= _WORTH_KEEPING:
+                pieces.remember(index, noted, [*begun, *new])
             raise
         finally:
             writer.discard()
-        held += new
-        kept = sum(len(piece.articles) - len(piece.gone) for piece in held)
-        if found.bad and not (keep_going and kept):
-            raise BuildFailed(sorted(found.bad, key=str), articles)
-        held = _joined(index, held, compact=compact, progress=progress)
         held = held or [_empty(index, engine.dim)]
         manifest: dict[str, Any] = {"kb": kb.__version__, "folder": articles.resolve().name, **made_by}
         if drafts:
@@ -298,6 +300,12 @@ def _jobs(groups: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
             job = []
     if job:
         yield job
+
+
+def _finish(index: Path, writer: SegmentWriter, new: list[Piece]) -> None:
+    """Adds what was written to `new`. An interrupt in the midst of it would lose all that was read."""
+    with held_back() if writer.size >= _WORTH_KEEPING else nullcontext():
+        new.append(Piece.of(index, writer.finish()))
 
 
 def _joined(index: Path, held: Sequence[Piece], *, compact: bool, progress: Progress | None) -> list[Piece]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -126,6 +127,7 @@ def _apart() -> dict[str, Any]:
 
 def serve() -> None:
     """A child: answers jobs from standard input until it ends."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # each process of a service gets one; the parent ends its children
     source, sink = sys.stdin.buffer, _only_ours()
     intake: Intake = pickle.load(source)
     while True:

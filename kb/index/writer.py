@@ -73,7 +73,7 @@ class SegmentWriter:
 
     @property
     def size(self) -> int:
-        """Records so far."""
+        """Records so far; none once they are written."""
         return len(self._ids)
 
     def add(self, chunk: Chunk) -> None:
@@ -99,6 +99,7 @@ class SegmentWriter:
 
     def discard(self) -> None:
         """Nothing is kept of what was added."""
+        self._ids.clear()
         for spool in (self._records, self._profiles, self._views):
             spool.discard()
 
