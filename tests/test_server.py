@@ -672,6 +672,34 @@ def test_nothing_waits_for_an_acknowledgement(base: KnowledgeBase) -> None:
         assert time.monotonic() - started < 0.5
 
 
+@needs_uvicorn
+@pytest.mark.parametrize("path", ["/api/issues", "/api/projects", "/api/issues/no-such/1", "/issue/no-such/1"])
+def test_nobody_waits_for_what_looks_at_the_whole_base(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(ask: Any) -> Any:
+        def asked(*given: Any) -> Any:
+            begun.set()
+            assert go_on.wait(10)
+            return ask(*given)
+
+        return asked
+
+    monkeypatch.setattr(base, "near", slow(base.near))
+    monkeypatch.setattr(base, "catalogue", slow(base.catalogue))
+    rest = b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with listening(base) as port, socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        client.sendall(b"GET " + path.encode() + rest)
+        try:
+            assert begun.wait(10)
+            assert b'"status":"ok"' in exchanged(port, b"GET /healthz" + rest)
+        finally:
+            go_on.set()
+        assert client.recv(1 << 16).startswith(b"HTTP/1.1 404" if "no-such" in path else b"HTTP/1.1 200")
+
+
 # --- the command ----------------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from kb.serve.metrics import Metrics
 from kb.serve.routes import Handler, Table, application, has_tag
 from kb.serve.session import Gate
 from kb.serve.voting import Listening, asked_by
+from kb.serve.work import Work
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
@@ -42,10 +43,11 @@ def create_app(
     metrics, hears = Metrics(base), Listening(base, feedback)
     rules = rules or Rules()
     gate = Gate(rules.token)
+    aside = Work()  # beside the long questions, which have a thread of their own
     tables = [
         searching.table(base, metrics, hears),
-        listing.table(base),
-        issue_page.table(base),
+        listing.table(base, aside),
+        issue_page.table(base, aside),
         opensearch.table(),
         watching.table(base, metrics),
         login.table(gate),

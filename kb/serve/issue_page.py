@@ -20,6 +20,7 @@ from kb.serve.gone import missing, reader_language, way_up
 from kb.serve.html import HTML_LANG, document, elements, link, make
 from kb.serve.routes import NOT_KEPT, Table, origin, tagged_response
 from kb.serve.sources import is_web, label
+from kb.serve.work import Work
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
@@ -44,13 +45,14 @@ _WORDS: dict[Lang, dict[str, str]] = {
 }
 
 
-def table(base: AnyBase) -> Table:
+def table(base: AnyBase, aside: Work) -> Table:
     async def show(request: Request) -> Response:
         lang, up = reader_language(request), way_up(request)
         issue = f"{request.path_params['slug']}#{request.path_params['number']}"
         snapshot, records = base.snapshot, base.issue(issue)
         if not records:
-            near = [_told(base.issue(one), lang) for one in base.near(issue)]
+            names = await aside.run(request, lambda _: base.near(issue))  # it looks at all ids
+            near = [_told(base.issue(one), lang) for one in names]
             return Response(missing(request, near), 404, NOT_KEPT, media_type="text/html")
         record = _told(records, lang)
         address = f"{origin(request)}{request.url.path}"
