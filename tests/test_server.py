@@ -745,6 +745,44 @@ def test_it_stops_quietly_while_a_body_comes(index: Path) -> None:
     assert process.returncode in (130, -signal.SIGINT)
 
 
+SLOW = """
+import sys, time
+from kb.serve import searching
+def feed(self, piece):
+    print("reading", file=sys.stderr, flush=True)
+    time.sleep(30)
+searching.Scans.feed = feed
+sys.argv = ["kb", "serve", *sys.argv[1:]]
+from kb.cli import main
+main()
+"""
+
+
+@needs_uvicorn
+@pytest.mark.thorough
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_stops_soon_while_a_log_is_read(index: Path, number: signal.Signals, workers: str) -> None:
+    """Containers and services are killed when they take long."""
+    command = [sys.executable, "-c", SLOW, "--port", "0", "--index", str(index), "--workers", workers]
+    with running(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        port = port_of(process)
+        with socket.create_connection(("127.0.0.1", port), 10) as client:
+            client.sendall(
+                b"POST /api/scan HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\n"
+                b"ERROR: x\n"
+            )
+            assert process.stderr.readline() == "reading\n"
+            started = time.monotonic()
+            process.send_signal(number)
+            assert client.recv(1 << 16).startswith(b"HTTP/1.1 503 ")
+            process.wait(10)
+        assert time.monotonic() - started < 4
+    assert process.returncode in (-number, 128 + number)
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "node-7", "localhost.evil.example"])
 def test_others_need_a_token(host: str) -> None:
     refused = CliRunner().invoke(cli, ["serve", "--host", host])

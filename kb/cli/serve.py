@@ -5,10 +5,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import platform
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -164,7 +167,7 @@ def serve(
         place = bind("127.0.0.1" if host == "localhost" else host, port)
     except OSError as error:
         raise _taken(host, port, error) from None
-    with place:
+    with place, _ended_by(signal.SIGTERM):  # which the first process of a container would not be
         echo(say("kb: opening the base (the first time its index is made, which takes a while) ..."), err=True)
         worker = _fork(workers, place, index, bases) if workers > 1 else None
         with Progress(is_terminal(sys.stderr)) as progress:
@@ -254,7 +257,25 @@ def _answer(
         app = create_mcp_app(base, rules, log=told, roots=roots)
     else:
         app = create_app(base, rules, feedback=feedback, log=told, roots=roots)
-    serve_at(place, app, ready=ready, lifespan=True)
+    with _ended_by(signal.SIGINT):  # the server ends its requests, then raises the signal again
+        serve_at(place, app, ready=ready, lifespan=True)
+
+
+@contextmanager
+def _ended_by(number: signal.Signals) -> Iterator[None]:
+    """The signal ends the process at once: Python would wait for threads that read a log, and give back each piece of
+    memory."""
+
+    def leave(number: int, frame: FrameType | None) -> NoReturn:
+        if number == signal.SIGINT:
+            complain(say("interrupted"))
+        os._exit(128 + number)
+
+    before = signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def _networks(proxies: str | None) -> tuple[Network, ...]:

@@ -26,7 +26,7 @@ __all__ = ["configured", "serve", "serve_at"]
 HEAD_S = 10.0  # for the request line and headers
 READ_S = 20.0  # for the client to read the response
 IDLE_S = 15  # between two requests of a connection
-STOP_S = 5  # for running requests when the server stops; one that only waits for the next request ends at once
+STOP_S = 2  # for running requests when the server stops; one that only waits for the next request ends at once
 MAX_CONNECTIONS = 500
 SWITCH_S = 0.0005  # after so long a thread with a log lets short questions go on; after 0.005 they took twice as long
 

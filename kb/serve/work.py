@@ -22,6 +22,7 @@ Gone = Callable[[], bool]
 # Threads of Python take turns: more of them than one make nothing faster, and short questions wait for all.
 _THREADS = 1
 _WAITING = 32
+_AGAIN = (("retry-after", "1"),)
 
 
 class ClientGone(Exception):
@@ -36,9 +37,9 @@ class Work:
 
     async def run(self, request: Request, work: Callable[[Gone], T]) -> T:
         """What `work` returns. When the client hangs up, work that waits is never begun, and work under way hears of
-        it. Raises ClientGone, Refusal when too many wait, and what `work` raises."""
+        it. Raises ClientGone, Refusal when too many wait or the server stops, and what `work` raises."""
         if not self._places.acquire(blocking=False):
-            raise Refusal(503, "too many long questions at a time", "ask again in a second", [("retry-after", "1")])
+            raise Refusal(503, "too many long questions at a time", "ask again in a second", _AGAIN)
         gone = threading.Event()
 
         def begin() -> T:
@@ -55,11 +56,14 @@ class Work:
             waited: set[asyncio.Future[Any]] = {ready, left}
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
-                # Whatever the work ends with, nobody is told any more; asyncio would print it as forgotten.
-                ready.add_done_callback(lambda done: done.cancelled() or done.exception())
                 raise ClientGone
             return ready.result()
+        except asyncio.CancelledError:  # the server stops, and this has taken too long
+            raise Refusal(503, "the server is being stopped", "ask again in a second", _AGAIN) from None
         finally:
+            if not ready.done():
+                # Whatever the work ends with, nobody is told any more; asyncio would print it as forgotten.
+                ready.add_done_callback(lambda done: done.cancelled() or done.exception())
             gone.set()
             left.cancel()
 

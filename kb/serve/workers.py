@@ -32,7 +32,7 @@ __all__ = ["Worker", "fork"]
 
 _YOUNG_S = 10.0  # who dies younger may die again at once
 _WAITS_S = (0.5, 30.0)  # the first wait and the longest
-_STOP_S = 8.0  # for workers to end; `listen` gives their requests less
+_STOP_S = 5.0  # for workers to end; `listen` gives their requests less
 _SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
