@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -759,6 +760,22 @@ def test_the_list_of_articles_is_no_part_of_an_answer_but_is_checked(index: Path
         assert ask(index) == right
     with deadline(5):
         assert str(path) in [finding.path for finding in check_index(index) if finding.level == "error"]
+
+
+@pytest.mark.thorough
+def test_a_check_holds_one_record_at_a_time(write: Write, tmp_path: Path) -> None:
+    """Of a million records all of them would be many gigabytes."""
+    articles = write({f"en/a{n}.md": article(f"boom {n}", fix=f"Set it to {n}. " * 10_000) for n in range(40)})
+    build(articles, tmp_path / "index")
+    check_index(tmp_path / "index")  # loads what a process loads once
+    tracemalloc.start()
+    try:
+        check_index(tmp_path / "index")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert file_of(tmp_path / "index", "records").stat().st_size > 5_000_000
+    assert most < 3_000_000
 
 
 @pytest.mark.parametrize("damage", [*DAMAGE, "manifest cut", "manifest removed"])

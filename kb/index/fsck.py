@@ -35,7 +35,7 @@ def check_index(folder: Path, articles: Path | None = None, *, named: bool = Tru
         manifest, _ = snapshot.read_manifest(folder)
         for entry in manifest["files"].values():
             try:
-                snapshot.read_file(folder, entry)
+                snapshot.verify(folder, entry)
             except FileNotFoundError:
                 note("error", "is missing", str(folder / entry["name"]))
             except KbError as error:
@@ -43,9 +43,9 @@ def check_index(folder: Path, articles: Path | None = None, *, named: bool = Tru
         if findings:
             return findings
         store = FaissStore(folder)
-        rows = store.header.columns.rows().tolist()
-        store.records(rows)
-        store.profiles(rows)
+        for row in store.header.columns.rows().tolist():  # one at a time: all of a large base are many gigabytes
+            store.records([row])
+            store.profiles([row])
         if not named:
             refuse_folder(manifest["encoder"]["name"], folder)
         require_same(store, open_encoder(manifest["encoder"]["name"], offline=True))

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from kb.arrays import Array, load
-from kb.errors import IndexCorrupt
 from kb.index import snapshot
 from kb.index.user import cache_folder
 
@@ -26,8 +25,6 @@ __all__ = ["MAPPED_FROM", "arrays", "content", "note_made", "stamp", "verified",
 
 MAPPED_FROM = 1 << 24
 """bytes; smaller files are read and verified at every opening: 16 MB take 10 to 20 ms"""
-
-_BLOCK = 1 << 24
 
 
 def arrays(folder: Path, entry: Mapping[str, Any]) -> dict[str, Array]:
@@ -49,21 +46,11 @@ def verified(folder: Path, entry: Mapping[str, Any]) -> Path:
     been written to since. Raises FileNotFoundError, IndexCorrupt."""
     path = folder / str(entry["name"])
     with snapshot.open_file(folder, entry) as file:
-        known = _stamp_of(path, os.fstat(file.fileno()), entry["sha256"])
-        if known.exists():
-            return path
+        state = os.fstat(file.fileno())
+    if not _stamp_of(path, state, entry["sha256"]).exists():
         if entry["bytes"] > 1 << 30:
             logging.getLogger("kb").warning("verifying %s, once on this machine", path)
-        digest = hashlib.sha256()
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    if digest.hexdigest() != entry["sha256"]:
-        raise IndexCorrupt(
-            f"damaged: sha256 {digest.hexdigest()[:12]}…, the manifest says {entry['sha256'][:12]}…",
-            path=path,
-            hint="`kb build` writes it anew from the articles",
-        )
-    _leave(known)
+        _leave(_stamp_of(path, snapshot.verify(folder, entry), entry["sha256"]))
     return path
 
 

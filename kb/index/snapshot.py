@@ -37,6 +37,7 @@ __all__ = [
     "read_manifest",
     "store",
     "sweep",
+    "verify",
     "write",
 ]
 
@@ -48,6 +49,7 @@ _TEMPORARY = ".tmp-{pid}-{name}"
 _OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl|bin|faiss)\Z")
 _LEFT_BEHIND = re.compile(r"\.tmp-\d+-(?:[a-z]{3,20}(?:-[0-9a-f]{12})?)?\.[a-z]+\Z")
 _BUILD = "kb build"
+_PIECE = 1 << 20  # bytes
 # Never through a link somebody put there, and never waiting for the other end of a pipe.
 _PLAINLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -299,21 +301,38 @@ def open_file(folder: Path, entry: Mapping[str, Any]) -> BinaryIO:
 
 def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
     """The bytes of a file that the manifest names, after their sha256 was found right. Raises as `open_file` does."""
-    path = folder / entry["name"]
     with open_file(folder, entry) as file:
-        try:
-            data = file.read()
-        except OSError as error:
-            raise IndexCorrupt(f"cannot be read ({error.strerror})", path=path, hint=f"`{_BUILD}`") from None
-    found = hashlib.sha256(data).hexdigest()
-    if found != entry["sha256"]:
+        return b"".join(_whole(file, folder / entry["name"], entry, entry["bytes"] + 1))
+
+
+def verify(folder: Path, entry: Mapping[str, Any]) -> os.stat_result:
+    """Reads a file that the manifest names, a piece at a time; returns its state before that. Raises as `open_file`
+    does, and IndexCorrupt when its sha256 is another one."""
+    with open_file(folder, entry) as file:
+        state = os.fstat(file.fileno())
+        for _ in _whole(file, folder / entry["name"], entry, _PIECE):
+            pass
+    return state
+
+
+def _whole(file: BinaryIO, path: Path, entry: Mapping[str, Any], most: int) -> Iterator[bytes]:
+    """A file in pieces of at most so many bytes. At its end raises IndexCorrupt when it is not what the manifest
+    says."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        while piece := file.read(most):
+            digest.update(piece)
+            size += len(piece)
+            yield piece
+    except OSError as error:
+        raise IndexCorrupt(f"cannot be read ({error.strerror})", path=path, hint=f"`{_BUILD}`") from None
+    if (found := digest.hexdigest()) != entry["sha256"]:
         raise IndexCorrupt(
-            f"damaged: sha256 {found[:12]}… of {len(data)} bytes, the manifest says {entry['sha256'][:12]}… of "
+            f"damaged: sha256 {found[:12]}… of {size} bytes, the manifest says {entry['sha256'][:12]}… of "
             f"{entry['bytes']}",
             path=path,
             hint=f"`{_BUILD}` writes it anew from the articles",
         )
-    return data
 
 
 def open_plainly(path: Path) -> BinaryIO:
