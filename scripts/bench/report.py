@@ -93,8 +93,10 @@ def notes(figures: Figures) -> str:
     for name, of in figures["tools"].items():
         lines += [f"{name} at {size} records: {one['failed']}" for size, one in of.items() if "failed" in one]
     for records, one in figures["tools"]["kb"].items():
-        parts = ", ".join(f"{name} {size(held)}" for name, held in one.get("bytes_of", {}).items() if held >= 1e6)
-        lines.append(f"index of {records} records: {parts}; {one.get('segments')} segments")
+        if "bytes" in one:
+            parts = [f"{name} {size(held)}" for name, held in one["bytes_of"].items() if held >= 1e6]
+            segments = f"{one['segments']} segment{'s' * (one['segments'] != 1)}"
+            lines.append(f"index of {records} records: {', '.join(parts) or size(one['bytes'])}; {segments}")
     return "\n".join(f"- {line}" for line in lines) + "\n"
 
 

@@ -26,7 +26,8 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,7 @@ class Bench:
 
     def kb(self, records: int, smallest: int) -> None:
         articles, index = self.place(records, "articles"), self.place(records, "index")
+        _restore(index)  # of a run that was killed
         ours = self.tool("kb").setdefault(str(records), {})
         build = [*KB, "build", "--articles", str(articles), "--index", str(index), "--json"]
         if "build_s" not in ours and self.build:
@@ -88,25 +90,25 @@ class Bench:
             if report["records"] != records:
                 raise Failed(f"{report['records']} records were built and not {records}")
             ours |= {"build_s": cost.seconds, "build_cores": cost.cores, "build_memory": cost.memory}
-            ours["segments"] = report["segments"]
         if "warm_p50_ms" not in ours:
-            ours |= {"bytes": size_of(index), "bytes_of": _by_stem(index)}
+            ours |= {"bytes": size_of(index), "bytes_of": _by_stem(index), "segments": _segments(index)}
             self.save()
             small = ["--small", str(self.place(smallest, "index"))]
             questions = str(self.place(records, "questions.jsonl"))
             ours |= json.loads(run([sys.executable, str(HERE / "ask.py"), str(index), questions, *small]).output)
             self.save()
         if "edit_s" not in ours:
-            ours |= self._edited(build, articles)
+            ours |= self._edited(build, articles, index)
 
     @staticmethod
-    def _edited(build: Sequence[str], articles: Path) -> Figures:
-        """A build after the edit of one article, which is as it was afterwards."""
+    def _edited(build: Sequence[str], articles: Path, index: Path) -> Figures:
+        """A build after the edit of one article. Article and index are as they were afterwards."""
         edited = articles / Articles.path(0)
         before = edited.read_text("utf-8")
         try:
-            edited.write_text(before.replace("## ", "## Once more: ", 1), "utf-8")
-            cost = run(build)
+            with _put_back(index):
+                edited.write_text(before.replace("## ", "## Once more: ", 1), "utf-8")
+                cost = run(build)
         finally:
             edited.write_text(before, "utf-8")
         parsed = json.loads(cost.output)["parsed"]
@@ -180,6 +182,37 @@ class Bench:
                 figures["cold_ratio"] = statistics.median(a / b for a, b in zip(some, least, strict=True))
             self.tool(name)[size] |= figures
         self.save()
+
+
+@contextmanager
+def _put_back(index: Path) -> Iterator[None]:
+    """The index is the same one afterwards. kb verifies a large file anew whose links have changed: that is done before
+    anything is measured."""
+    shutil.copytree(index, _kept(index), copy_function=os.link)
+    _open(index)
+    try:
+        yield
+    finally:
+        _restore(index)
+        _open(index)
+
+
+def _restore(index: Path) -> None:
+    if _kept(index).exists():
+        shutil.rmtree(index, ignore_errors=True)
+        _kept(index).rename(index)
+
+
+def _kept(index: Path) -> Path:
+    return index.with_name(f"{index.name}.kept")
+
+
+def _open(index: Path) -> None:
+    run([*KB, "info", "--index", str(index)])
+
+
+def _segments(index: Path) -> int:
+    return len(json.loads((index / "manifest.json").read_text("utf-8"))["segments"])
 
 
 def _by_stem(index: Path) -> dict[str, int]:
