@@ -465,6 +465,21 @@ def test_an_unknown_failure_is_one_line(kb: Callable[..., subprocess.CompletedPr
     assert ended.stderr.count(b"\n") == 2
 
 
+@pytest.mark.parametrize(("lang", "said"), [("en", "a line is like one of a known issue"), ("zh", "一个已知问题")])
+def test_what_kb_knows_of_software_that_nothing_names_is_one_line_without_a_remedy(
+    kb: Callable[..., subprocess.CompletedProcess[bytes]], monkeypatch: pytest.MonkeyPatch, lang: str, said: str
+) -> None:
+    """`not known` would be untrue."""
+    monkeypatch.setenv("KB_LANG", lang)
+    ended = kb("--", "sh", "-c", f"echo '{DEQUE}' >&2; exit 9")
+    told = ended.stderr.decode().splitlines()
+    assert told[0] == DEQUE
+    assert told[1].startswith("kb: exit code 9; ")
+    assert said in told[1]
+    assert told[1].endswith(f"kb show '{DEQUE_ISSUE}'")
+    assert len(told) == 2
+
+
 def test_a_signal_is_named(kb: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
     ended = kb("--", "sh", "-c", "kill -9 $$")
     assert ended.returncode == -signal.SIGKILL

@@ -299,6 +299,7 @@ def test_an_outer_kb_run_drops_every_kind_of_explanation(hit: Hit) -> None:
         f"{first_line('exit code 3')}\n[X] It stops\n\nFix\n  1. y\n\n{shown}",
         f"{first_line('exit code 3', certain=False)}\nNot certain\n   31%  a#1\n\n{shown}{shown}{shown}",
         f"{unknown_line('exit code 3')}\n",
+        f"{unknown_line('exit code 3', 'a line is like one of it: kb show a#1')}\n",
     ):
         for after in ("", "after\n"):
             output, explained = without_explanations(f"before\n{explanation}{after}".encode())

@@ -26,6 +26,7 @@ __all__ = [
     "likely_line",
     "of_finding",
     "searched_line",
+    "show_command",
     "show_line",
     "summary_line",
     "tells_apart",
@@ -82,14 +83,19 @@ def fix_line(record: IssueRecord) -> str:
     return f"{words['fix']}{words['colon']}{first_to_try(record) or words['no fix']}"
 
 
-def show_line(record: IssueRecord) -> str:
-    """The command that prints the issue as a whole. The id is quoted: it comes from a file name."""
+def show_command(record: IssueRecord) -> str:
+    """Prints the issue as a whole. The id is quoted: it comes from a file name."""
     issue = f"'{record.issue}'"
     if "'" in record.issue:
         import shlex
 
         issue = shlex.quote(record.issue)
-    return f"kb show {issue}   {LABELS[record.lang]['more']}"
+    return f"kb show {issue}"
+
+
+def show_line(record: IssueRecord) -> str:
+    """That command, and what it does."""
+    return f"{show_command(record)}   {LABELS[record.lang]['more']}"
 
 
 def searched_line(lang: Lang, *, size: int, where: str) -> str:

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = ["explained", "run"]
 
+_RESEMBLES = 0.8
+"""confidence from which kb names an issue whose software nothing has named; one of 700 failures of other software
+reaches it"""
+
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("command", metavar="COMMAND [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -58,7 +62,8 @@ def run(
       kb run --report why.json -- make test 2>&1 | tee log
 
     Output, input, signals and exit code are the command's own. kb's explanation comes last, on stderr. Of an issue
-    whose software the command and its output never name, kb says nothing; after Ctrl-C it says nothing at all.
+    whose software the command and its output never name, kb says at most that a line is like one of it; after Ctrl-C it
+    says nothing at all.
     """
     from kb.run import leave
     from kb.run import run as run_command
@@ -82,6 +87,8 @@ class _Answer:
     base: str
     """where `record` comes from, as in `Hit.base`"""
     likely: tuple[Hit, ...] = ()
+    resembles: bool = False
+    """unknown: the output has lines of `record`, but nothing shows that its software took part"""
 
 
 def _explain(
@@ -143,7 +150,13 @@ def _ask(base: AnyBase, output: bytes, command: tuple[str, ...], lang: Lang | No
         return _Answer("likely", likely[0].record, likely[0].confidence, likely[0].base, likely)
     if found.result:
         note_miss(found.result)
-    return _Answer("unknown", found.record, found.confidence, found.base)
+    return _Answer(
+        "unknown",
+        found.record,
+        found.confidence,
+        found.base,
+        resembles=found.verdict == "known" and found.confidence >= _RESEMBLES,
+    )
 
 
 def _how_it_ended(outcome: Outcome) -> str:
@@ -175,7 +188,26 @@ def _print(outcome: Outcome, answer: _Answer, where: str, *, err: bool = True) -
         output.say(first_line(how, certain=False), "bold yellow")
         output.likely(answer.likely, answer.record.lang, base=where, above=2)
     else:
-        output.say(unknown_line(how), "dim")
+        output.say(unknown_line(how, _why_unknown(answer)), "dim")
+
+
+def _why_unknown(answer: _Answer) -> str:
+    from kb.brief import show_command
+
+    record = answer.record
+    if not answer.resembles or record is None:
+        return say("not known to kb")
+    if record.project:
+        return say(
+            "a line is like one of a known issue of {project}, but nothing shows that {project} took part; "
+            "if it did: {command}",
+            project=plain(record.project),
+            command=show_command(record),
+        )
+    return say(
+        "a line is like one of a known issue, but nothing shows that its software took part; if it did: {command}",
+        command=show_command(record),
+    )
 
 
 def _reported(answer: _Answer) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ _FIRST, _SHOW = "\n── kb: ".encode(), b"\nkb show "
 _LAST = re.compile(
     rb"(?:\nkb show [^\n]*)+\n"
 )  # an explanation ends with a `kb.brief.show_line` for each of its issues
-_UNKNOWN = re.compile(rb"^kb: (?:exit code|ended by) [^\n]{1,40}; not known to kb[^\n]{0,400}\n", re.MULTILINE)
+_UNKNOWN = re.compile(rb"^kb: (?:exit code|ended by) [^;\n]{1,40}; [^\n]{0,800}\n", re.MULTILINE)
 
 
 def first_line(how: str, *, certain: bool = True) -> str:
@@ -24,9 +24,9 @@ def first_line(how: str, *, certain: bool = True) -> str:
     return f"── kb: {how}; this {'is' if certain else 'may be'} a known issue " + "─" * 24
 
 
-def unknown_line(how: str) -> str:
-    """In place of an explanation."""
-    return f"kb: {how}; not known to kb"
+def unknown_line(how: str, why: str = "not known to kb") -> str:
+    """In place of an explanation; `why` there is none."""
+    return f"kb: {how}; {why}"
 
 
 def without_explanations(output: bytes) -> tuple[bytes, bool]:

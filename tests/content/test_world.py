@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from kb import KnowledgeBase
+from kb.cli.run import _ask
 from kb.components import is_present
 from kb.evaluate import read_questions
 from kb.records import Verdict
@@ -124,6 +125,21 @@ def test_kb_run_speaks_of_no_everyday_failure(everyday: tuple[int, list[str], li
     """A component of the issue must be there."""
     assert everyday[0] > 250
     assert everyday[2] == []
+
+
+def foreign_lines(path: Path) -> list[str]:
+    found = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [one["query"] for one in found if one["issue"] is None]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("folder", ["world", "held"])
+def test_kb_run_compares_few_everyday_failures(folder: str, base: KnowledgeBase) -> None:
+    """It says so of a line that is like one of a known issue, whose software nothing names. Totals alone."""
+    questions = [one for path in (WORLD.parent / folder).glob("everyday*.jsonl") for one in foreign_lines(path)]
+    compared = sum(_ask(base, one.encode(), (), None).resembles for one in questions)
+    assert len(questions) > 200
+    assert compared <= 0.03 * len(questions)
 
 
 def test_a_search_knows_few_everyday_failures(everyday: tuple[int, list[str], list[str]]) -> None:
