@@ -27,7 +27,7 @@ from kb.logs.words import words_of
 from kb.records import Evidence, IssueRecord, SearchResult
 from kb.scan import Scanner
 from kb.search import searcher
-from kb.search.evidence import RIVALS
+from kb.search.evidence import RIVALS, _products
 from kb.search.explain import explain
 from kb.search.verdict import CLIP, KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, contributions, curve_for, verdict
 from kb.text import Segmenter, clean, dictionary_for, sentences, tokenise
@@ -222,6 +222,12 @@ for rows in (1, 4, 12, 48):
         _products(np.ones((rows, 256), np.float32), np.ones((2000, 256), np.float32))
 print(others() - before)
 """
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(0, 0), (2, 0), (0, 3), (2, 3), (2, 5000)])
+def test_products_of_any_number_of_vectors(rows: int, columns: int) -> None:
+    a, b = np.ones((rows, 4), np.float32), np.full((columns, 4), 2, np.float32)
+    assert np.array_equal(_products(a, b), np.full((rows, columns), 8))
 
 
 @pytest.mark.thorough

@@ -20,12 +20,7 @@ from kb.arrays import Array
 from kb.errors import IndexCorrupt, IndexMissing
 from kb.index import snapshot
 
-__all__ = ["Parts", "digests_of", "starts_of"]
-
-
-def starts_of(parts: Sequence[bytes]) -> Array:
-    """(parts + 1,) int64: where each part begins in the file of all of them, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+__all__ = ["Parts", "digests_of"]
 
 
 def digests_of(parts: Sequence[bytes]) -> Array:

@@ -24,7 +24,7 @@ from kb.index.rank import rank
 from kb.index.store import Views
 from kb.records import Ranking
 
-__all__ = ["Approximate", "Vectors", "approximate", "recall"]
+__all__ = ["Approximate", "Vectors", "approximate"]
 
 MANY = 100_000
 """views; from here on a segment gets an approximate index: exact search takes 4 ms"""
@@ -243,11 +243,6 @@ def _measured(index: Any, views: Array, starts: Array) -> Approximate:
     return Approximate(np.asarray(faiss.serialize_index(index)), found)
 
 
-def recall(vectors: Vectors) -> float:
-    """Of the ten records nearest to each of some vectors of the segment, the share that its index finds."""
-    return _found(vectors, *_exact(vectors))
-
-
 def _exact(vectors: Vectors) -> tuple[Array, Array]:
     """Questions (q, dim), which are views of the segment, and the cosine of the tenth record nearest to each."""
     views = vectors._views
@@ -260,6 +255,7 @@ def _exact(vectors: Vectors) -> tuple[Array, Array]:
 
 
 def _found(vectors: Vectors, questions: Array, floor: Array) -> float:
+    """Of the ten records nearest to each of the questions, the share that the index finds."""
     found = expected = 0
     for question, least in zip(questions, floor.tolist(), strict=True):
         scores = vectors.nearest(question, 10).scores

@@ -42,7 +42,8 @@ class Made:
     files: dict[str, Entry]
     """stem -> what the manifest will say of it"""
     counts: dict[str, int]
-    """articles, issues, records, views, terms"""
+    """articles, issues, records, views, terms; of an approximate index found_of_1000, the share of what is nearest that
+    it finds"""
     projects: frozenset[str]
 
 

@@ -14,7 +14,6 @@ from kb.text import HAN_CHAR
 
 __all__ = [
     "error_lines",
-    "has_error",
     "is_personal",
     "looks_like_code",
     "quoted",
@@ -54,11 +53,6 @@ def error_lines(text: str) -> list[str]:
     """The error lines of a log or a fence, in order, each once, stripped of surrounding space."""
     found = (line.strip() for line in text.splitlines() if is_error_line(line))
     return list(dict.fromkeys(found))
-
-
-def has_error(text: str) -> bool:
-    """Is any line of the text an error line?"""
-    return any(is_error_line(line) for line in text.splitlines())
 
 
 # --- errors inside a sentence -------------------------------------------------------------------------------------

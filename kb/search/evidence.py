@@ -345,5 +345,7 @@ def _vectors(texts: Sequence[str]) -> tuple[Array, Array]:
 def _products(a: Array, b: Array) -> Array:
     """(len(a), len(b)): all inner products, in blocks so small that no thread of BLAS is woken: on a busy machine that
     takes longer than the products."""
+    if not len(b):
+        return np.zeros((len(a), 0), np.float32)
     width = max(_BLAS_WORK // max(a.size, 1), 1)
     return np.concatenate([a @ b[at : at + width].T for at in range(0, len(b), width)], axis=1)
