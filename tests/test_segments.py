@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from kb.index import mapped, pieces, processes
 from kb.index.build import BuildReport, build
 from kb.index.faiss import FaissStore
 from kb.index.snapshot import read_manifest
+from kb.index.user import cache_folder
 from kb.index.vectors import Approximate
 
 NAMES = [f"a{n}" for n in range(6)]
@@ -199,6 +202,26 @@ def test_a_large_file_is_verified_once_and_again_when_it_changed(
     with pytest.raises(IndexCorrupt, match="sha256"):
         FaissStore(index)
     assert once
+
+
+def test_stamps_that_nobody_uses_are_removed(grown: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, index = grown
+    monkeypatch.setattr(mapped, "MAPPED_FROM", 1)
+    FaissStore(index).close()
+    stamps = cache_folder() / "verified"
+    used = {path.name for path in stamps.iterdir()}
+    for name in ("0" * 32, "1" * 32):
+        (stamps / name).touch()
+    old = time.time() - 40 * 86_400
+    for name in (*used, "0" * 32):
+        os.utime(stamps / name, (old, old))
+    FaissStore(index).close()  # which uses its own
+    shutil.copytree(index, index.with_name("other"))
+    FaissStore(index.with_name("other")).close()  # which leaves new ones
+    left = {path.name for path in stamps.iterdir()}
+    assert used < left
+    assert "1" * 32 in left
+    assert "0" * 32 not in left
 
 
 def test_a_strangers_faiss_file_is_not_parsed(

@@ -12,6 +12,7 @@ import hashlib
 import logging
 import mmap
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,9 @@ __all__ = ["MAPPED_FROM", "arrays", "content", "note_made", "stamp", "verified",
 
 MAPPED_FROM = 1 << 24
 """bytes; smaller files are read and verified at every opening: 16 MB take 10 to 20 ms"""
+
+_DAY_S = 86_400.0
+_KEPT_S = 30 * _DAY_S
 
 
 def arrays(folder: Path, entry: Mapping[str, Any]) -> dict[str, Array]:
@@ -47,10 +51,10 @@ def verified(folder: Path, entry: Mapping[str, Any]) -> Path:
     path = folder / str(entry["name"])
     with snapshot.open_file(folder, entry) as file:
         state = os.fstat(file.fileno())
-    if not _stamp_of(path, state, entry["sha256"]).exists():
+    if not _remembered(_stamp_of(path, state, entry["sha256"])):
         if entry["bytes"] > 1 << 30:
             logging.getLogger("kb").warning("verifying %s, once on this machine", path)
-        _leave(_stamp_of(path, snapshot.verify(folder, entry), entry["sha256"]))
+        _remember(_stamp_of(path, snapshot.verify(folder, entry), entry["sha256"]))
     return path
 
 
@@ -59,7 +63,7 @@ def stamp(folder: Path, entry: Mapping[str, Any]) -> None:
     if entry["bytes"] >= MAPPED_FROM:
         path = folder / entry["name"]
         with suppress(OSError):
-            _leave(_stamp_of(path, path.stat(), entry["sha256"]))
+            _remember(_stamp_of(path, path.stat(), entry["sha256"]))
 
 
 def note_made(sha256: str) -> None:
@@ -81,6 +85,26 @@ def _stamp_of(path: Path, found: os.stat_result, sha256: str) -> Path:
     """Another one when the file was moved, replaced, or written to."""
     state = (os.path.realpath(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, sha256)
     return cache_folder() / "verified" / hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _remembered(known: Path) -> bool:
+    try:
+        age = time.time() - known.stat().st_mtime
+    except OSError:
+        return False
+    if age > _DAY_S:  # it is still of use
+        with suppress(OSError):
+            os.utime(known)
+    return True
+
+
+def _remember(known: Path) -> None:
+    """Leaves a stamp, and removes those that nobody has used for a month: of files that were replaced, mostly."""
+    _leave(known)
+    with suppress(OSError):
+        for other in known.parent.iterdir():
+            if time.time() - other.stat().st_mtime > _KEPT_S:
+                other.unlink()
 
 
 def _leave(known: Path) -> None:
