@@ -10,7 +10,17 @@ from conftest import EMPTY_RECORD
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.brief import answer_lines, cause_sentence, first_to_try, fix_line, plain, steps_of, to_try
+from kb.brief import (
+    answer_lines,
+    cause_sentence,
+    first_to_try,
+    fix_line,
+    plain,
+    searched_line,
+    show_line,
+    steps_of,
+    to_try,
+)
 from kb.brief.prose import sentences
 from kb.records import IssueRecord
 from kb.text.width import cells, cut, rows, wrap
@@ -205,6 +215,14 @@ def test_a_cut_keeps_code_whole(text: str, most: int) -> None:
 )
 def test_wrap(text: str, width: int, lines: list[str]) -> None:
     assert wrap(text, width) == lines
+
+
+def test_words_around_an_issue_agree_with_number_and_reader() -> None:
+    assert searched_line("en", size=1, where="here") == "Searched: 1 issue, here"
+    assert searched_line("en", size=2, where="here") == "Searched: 2 issues, here"
+    record = replace(EMPTY_RECORD, lang="zh")
+    assert show_line(record).endswith("查看全文")
+    assert show_line(record, "en").endswith("shows the whole of it")
 
 
 def test_a_chinese_character_takes_two_columns() -> None:

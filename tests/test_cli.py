@@ -896,6 +896,12 @@ def test_long_output_goes_through_the_pager(index: Path, tmp_path: Path) -> None
     assert b"paged" not in _process("show", DEQUE, **base).stdout
 
 
+@pytest.mark.parametrize("width", [62, 74, 80, 100])
+def test_a_label_does_not_stand_alone(width: int, index: Path) -> None:
+    _, note, *_ = run_kb("search", POP, KB_INDEX=str(index), COLUMNS=str(width)).stdout.split("\n")
+    assert re.search(r"confidence \d+%(?:  ·  matched: \S{4,}.*)?$", note), note
+
+
 @pytest.mark.thorough
 @on_posix
 @pytest.mark.parametrize("width", [40, 60, 132, 250])

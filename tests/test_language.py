@@ -183,7 +183,7 @@ def test_show_and_scan(run: Callable[..., Result], tmp_path: Path) -> None:
     assert f"{log} 共 2 行，1 个已知问题。" in scanned
     log.write_text("fine\n", "utf-8")
     assert f"{log} 共 1 行，没有已知问题。" in run("scan", str(log), KB_LANG="zh").output
-    assert f"No known issue in 1 lines of {log}." in run("scan", str(log)).output
+    assert f"No known issue in 1 line of {log}." in run("scan", str(log)).output
 
 
 def test_hooks_go_by_the_reader(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +245,7 @@ def _said(path: Path) -> Iterator[str]:
                 for value in node.values
                 if isinstance(value, ast.Constant)
                 and isinstance(value.value, str)
-                and "{lines} lines of" in value.value
+                and "{lines} of {log}" in value.value
             )
 
 

@@ -556,7 +556,7 @@ def test_a_missing_index_is_reported_and_tried_again(tmp_path: Path, write: Any)
         KnowledgeBase.build(folder, tmp_path / "nowhere")
         return await call(client, "list_projects")
 
-    assert talk(server(tmp_path / "nowhere"), use)[0] == "1 issues: Demo 1"
+    assert talk(server(tmp_path / "nowhere"), use)[0] == "1 issue: Demo 1"
 
 
 def test_an_index_that_vanishes_keeps_answering(

@@ -93,7 +93,7 @@ def likely_issues(hits: Sequence[Hit], width: int | None = None) -> list[str]:
     """The same for issues of which one is likely."""
     width = width or columns()
     first = f"kb: likely · {likely_line(hits, hits[0].record.lang)}"
-    last = ["  " + show_line(hit.record) for hit in hits]
+    last = ["  " + show_line(hit.record, hits[0].record.lang) for hit in hits]
     return [first, *likely_lines(hits, width, most=MOST_ROWS - 1 - rows(last, width)), *last]
 
 

@@ -93,14 +93,14 @@ def show_command(record: IssueRecord) -> str:
     return f"kb show {issue}"
 
 
-def show_line(record: IssueRecord) -> str:
-    """That command, and what it does."""
-    return f"{show_command(record)}   {LABELS[record.lang]['more']}"
+def show_line(record: IssueRecord, lang: Lang | None = None) -> str:
+    """That command, and what it does, told in the record's language or in `lang`."""
+    return f"{show_command(record)}   {LABELS[lang or record.lang]['more']}"
 
 
 def searched_line(lang: Lang, *, size: int, where: str) -> str:
     """Which base was asked, and how many issues it has."""
-    return LABELS[lang]["searched"].format(size=size, where=where)
+    return LABELS[lang]["searched one" if size == 1 else "searched"].format(size=size, where=where)
 
 
 def tells_apart(record: IssueRecord, others: Iterable[IssueRecord] = ()) -> str:

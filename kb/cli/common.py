@@ -303,10 +303,10 @@ def echo(text: str = "", *, err: bool = False) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 article`, `2 articles`, `2 篇文章`."""
+    """`1 article`, `2,000 articles`, `2,000 篇文章`."""
     if language() == "zh" and (one := f"{{n}} {noun}") in chinese()["said"]:
-        return say(one, n=number)
-    return f"{number} {noun}{'s' * (number != 1)}"
+        return say(one, n=f"{number:,}")
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def complain(problem: KbError | str) -> None:

@@ -136,7 +136,7 @@ class Screen:
                 self._line()
                 self._line(words["nearest"], "dim")
                 self._list(near, "dim", base=several)
-                self._line(show_line(near[0].record), "dim")
+                self._line(show_line(near[0].record, lang), "dim")
         if why:
             self._why(result, shown)
         if result.verdict != "known" or not bundled:
@@ -156,7 +156,7 @@ class Screen:
         self._lines(Line(line, "text") for line in likely_lines(hits, self._width, most=most, base=each_base))
         self._line()
         for hit in hits:
-            self._line(show_line(hit.record), "dim")
+            self._line(show_line(hit.record, lang), "dim")
 
     def _why(self, result: SearchResult, shown: Sequence[Hit]) -> None:
         from kb.why import why_lines
@@ -233,7 +233,9 @@ class Screen:
         if base and cut(notes[0], self._width) != notes[0]:  # which base it is must be seen whole
             notes = [note, f"{words['base']}: {hit.base}"]
         elif hit.matched:
-            notes = [cut(f"{notes[0]}  ·  {words['matched']}: {', '.join(hit.matched)}", self._width)]
+            matched = f"{notes[0]}  ·  {words['matched']}: "
+            shown = cut(matched + ", ".join(hit.matched), self._width)
+            notes = [shown if shown.startswith(matched) else notes[0]]  # not the label alone
         head = [Line(headline(record), "headline"), *(Line(one, "note") for one in notes)]
         self._lines(head)
         near = ", ".join(f"{other.issue} {percent(other.confidence)}" for other in others[:NEAREST])

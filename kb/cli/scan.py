@@ -132,10 +132,10 @@ def scan(
 
 
 _SUMMARIES = {  # are some only likely, and is the log damaged?
-    (False, False): "{known} in {lines} lines of {log}.",
-    (True, False): "{known}, {likely}, in {lines} lines of {log}.",
-    (False, True): "{known} in the first {lines} lines of {log}.",
-    (True, True): "{known}, {likely}, in the first {lines} lines of {log}.",
+    (False, False): "{known} in {lines} of {log}.",
+    (True, False): "{known}, {likely}, in {lines} of {log}.",
+    (False, True): "{known} in the first {lines} of {log}.",
+    (True, True): "{known}, {likely}, in the first {lines} of {log}.",
 }
 
 
@@ -215,7 +215,7 @@ class _Output:
             _SUMMARIES[known < len(findings), damage is not None],
             known=counted(known, "known issue") if known else say("No known issue"),
             likely=counted(len(findings) - known, "likely one"),
-            lines=f"{report.lines:,}",
+            lines=counted(report.lines, "line"),
             log=log,
         )
         terminal.say(summary, "" if findings else "bold yellow")

@@ -20,6 +20,7 @@ from kb.cli.common import (
     ask_for_trust,
     base_option,
     complain,
+    counted,
     echo,
     index_option,
     is_terminal,
@@ -203,7 +204,7 @@ def _fork(workers: int, place: Place, index: str | Path | None, bases: tuple[str
 def _welcome(size: int, host: str, port: int, rules: Rules, path: str) -> None:
     at_home = _is_loopback(host)
     shown = platform.node() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-    echo(f"kb: {size} issues at http://{shown}:{port}/{path}  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
+    echo(f"kb: {counted(size, 'issue')} at http://{shown}:{port}/{path}  (Ctrl-C stops / 按 Ctrl-C 停止)", err=True)
     if rules.token is not None and not path:
         echo("    the page asks for the token; programs send it as `Authorization: Bearer`", err=True)
         echo("    页面会询问令牌；程序用请求头 Authorization: Bearer 携带", err=True)

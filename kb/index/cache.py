@@ -62,5 +62,6 @@ def _renew(place: Location, folder: Path, progress: Progress | None) -> BuildRep
     for error in report.bad:
         _log.warning("left out: %s", error)
     mark(folder, found)
-    _log.warning("indexed %d issues from %s in %.1f s (kept in %s)", report.issues, articles, report.took_s, folder)
+    found = f"{report.issues} issue{'s' * (report.issues != 1)}"
+    _log.warning("indexed %s from %s in %.1f s (kept in %s)", found, articles, report.took_s, folder)
     return report

@@ -183,7 +183,7 @@ def issue_text(record: IssueRecord) -> str:
 
 def projects_text(projects: Iterable[tuple[str, int]], size: int) -> str:
     listed = ", ".join(f"{visible_line(name)} {count}" for name, count in projects)
-    return f"{size} issues: {listed}"
+    return f"{size} issue{'s' * (size != 1)}: {listed}"
 
 
 def _order(issue: str) -> tuple[str, int]:
