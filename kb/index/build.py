@@ -144,7 +144,7 @@ def build(
     with snapshot.locked(index), _tidy(index):
         held = pieces.last_snapshot(index, made_by)
         had_drafts = not drafts and _has_drafts(index)
-        indexed = {path for piece in held for n, (path, _, _) in enumerate(piece.articles) if n not in piece.gone}
+        indexed = {path for piece in held for n, (path, _, _) in enumerate(piece.articles) if n not in piece.dead}
         noted = {**made_by, "drafts": drafts}
         begun = pieces.unfinished(index, noted)
         held += begun
@@ -169,7 +169,7 @@ def build(
                     writer = SegmentWriter(index, engine.dim)
             if writer.articles:
                 _finish(index, writer, new)
-            kept = sum(len(piece.articles) - len(piece.gone) for piece in (*held, *new))
+            kept = sum(len(piece.articles) - len(piece.dead) for piece in (*held, *new))
             if found.bad and not (keep_going and kept):
                 raise BuildFailed(sorted(found.bad, key=str), articles)
             held = _joined(index, [*held, *new], compact=compact, progress=progress)
@@ -187,7 +187,7 @@ def build(
             manifest["drafts"] = True
         snapshot_id = publish(index, held, manifest)
         hashes.keep()
-    there = [one for piece in held for n, one in enumerate(piece.articles) if n not in piece.gone]
+    there = [one for piece in held for n, one in enumerate(piece.articles) if n not in piece.dead]
     return BuildReport(
         snapshot=snapshot_id,
         articles=len(there),
@@ -228,15 +228,15 @@ def _changed(
     had_drafts: bool,
 ) -> list[list[str]]:
     """The groups of articles that must be read. What the pieces hold of others than the unchanged ones is marked as
-    gone. Of a path that several hold, the last one counts. `had_drafts`: the pieces hold drafts, which are not wanted
+    dead. Of a path that several hold, the last one counts. `had_drafts`: the pieces hold drafts, which are not wanted
     now."""
     where: dict[str, tuple[int, int]] = {}
     for number, piece in enumerate(held):
         for place, (path, _, _) in enumerate(piece.articles):
-            if place in piece.gone:
+            if place in piece.dead:
                 continue
             if path in where:
-                held[where[path][0]].gone.add(where[path][1])
+                held[where[path][0]].dead.add(where[path][1])
             where[path] = number, place
     changed: list[list[str]] = []
     there = groups_of(where)
@@ -281,7 +281,7 @@ def _is_as_it_was(
 def _drop(group: Sequence[str], where: Mapping[str, tuple[int, int]], held: Sequence[Piece]) -> None:
     for path in group:
         number, place = where[path]
-        held[number].gone.add(place)
+        held[number].dead.add(place)
 
 
 def _has_drafts(index: Path) -> bool:
@@ -310,7 +310,7 @@ def _finish(index: Path, writer: SegmentWriter, new: list[Piece]) -> None:
 
 def _joined(index: Path, held: Sequence[Piece], *, compact: bool, progress: Progress | None) -> list[Piece]:
     """The pieces that the next snapshot is made of."""
-    held = [piece for piece in held if len(piece.gone) < len(piece.articles)]
+    held = [piece for piece in held if len(piece.dead) < len(piece.articles)]
     chosen = pieces.to_join(held, compact=compact)
     if not chosen:
         return held
@@ -334,15 +334,15 @@ def publish(index: Path, held: Sequence[Piece], manifest: Mapping[str, Any]) -> 
     starts = np.concatenate([[0], np.cumsum([piece.segment.size for piece in held])]).astype(np.int64)
     for number, piece in enumerate(held):
         files |= {named(stem, number): entry for stem, entry in piece.files.items()}
-    gone = [(number, place) for number, piece in enumerate(held) for place in sorted(piece.gone)]
-    if gone:
+    dead = [(number, place) for number, piece in enumerate(held) for place in sorted(piece.dead)]
+    if dead:
         rows = [start + piece.dead_rows() for start, piece in zip(starts, held, strict=False)]
-        arrays = {"articles": np.array(gone, np.int64), "rows": np.concatenate(rows)}
+        arrays = {"articles": np.array(dead, np.int64), "rows": np.concatenate(rows)}
         files["dead"] = snapshot.store(index, "dead.safetensors", dump(arrays))
     if len(same := same_faults([piece.segment for piece in held], [piece.dead_rows() for piece in held])):
         files["same"] = snapshot.store(index, "same.safetensors", dump({"rows": same}))
     counts = {
-        "articles": sum(len(piece.articles) - len(piece.gone) for piece in held),
+        "articles": sum(len(piece.articles) - len(piece.dead) for piece in held),
         "issues": sum(piece.issues() for piece in held),
         "records": sum(piece.live for piece in held),
         "views": sum(piece.counts["views"] for piece in held),

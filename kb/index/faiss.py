@@ -85,7 +85,7 @@ class FaissStore:
             self.segments.append(Segment(folder, files_of(manifest, number)))
         dead, same = (arrays(folder, files[key]) if key in files else {} for key in _OF_ALL)
         none = np.zeros((0, 2), np.int64)
-        self.gone: frozenset[tuple[int, int]] = frozenset(map(tuple, dead.get("articles", none).tolist()))
+        self.dead: frozenset[tuple[int, int]] = frozenset(map(tuple, dead.get("articles", none).tolist()))
         """articles that were edited or removed since: the number of the segment, and the place there"""
         columns = Columns(
             [segment.rows for segment in self.segments], dead.get("rows", none[:, 0]), same.get("rows", none)
@@ -206,5 +206,5 @@ class FaissStore:
             one
             for number, segment in enumerate(self.segments)
             for place, one in enumerate(segment.articles())
-            if (number, place) not in self.gone
+            if (number, place) not in self.dead
         )

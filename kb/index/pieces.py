@@ -67,7 +67,7 @@ class Piece:
     segment: Segment
     articles: Sequence[tuple[str, str, int]]
     """path, sha256, number of records; in the order of the rows"""
-    gone: set[int] = field(default_factory=set)
+    dead: set[int] = field(default_factory=set)
     """places in `articles` that count no more"""
 
     @classmethod
@@ -78,17 +78,17 @@ class Piece:
     @property
     def live(self) -> int:
         """Records that count."""
-        return sum(count for place, (_, _, count) in enumerate(self.articles) if place not in self.gone)
+        return sum(count for place, (_, _, count) in enumerate(self.articles) if place not in self.dead)
 
     def dead_rows(self) -> Array:
         """(rows,) int64: of the articles that count no more."""
         starts = np.concatenate([[0], np.cumsum([count for _, _, count in self.articles])]).tolist()
-        spans = [np.arange(starts[place], starts[place + 1]) for place in sorted(self.gone)]
+        spans = [np.arange(starts[place], starts[place + 1]) for place in sorted(self.dead)]
         return np.concatenate([np.zeros(0, np.int64), *spans]).astype(np.int64)
 
     def issues(self) -> int:
         """How many issues count."""
-        if not self.gone:
+        if not self.dead:
             return self.counts["issues"]
         return len(np.unique(np.delete(self.segment.rows.issue, self.dead_rows())))
 
@@ -106,11 +106,11 @@ def last_snapshot(folder: Path, made_by: Mapping[str, Any]) -> list[Piece]:
             segment.verify()
         manifest = store.header.manifest
         if {key: manifest.get(key) for key in made_by} == made_by:
-            gone: dict[int, set[int]] = {}
-            for number, place in store.gone:
-                gone.setdefault(number, set()).add(place)
+            dead: dict[int, set[int]] = {}
+            for number, place in store.dead:
+                dead.setdefault(number, set()).add(place)
             return [
-                Piece(files_of(manifest, n), one["counts"], one["projects"], segment, articles, gone.get(n, set()))
+                Piece(files_of(manifest, n), one["counts"], one["projects"], segment, articles, dead.get(n, set()))
                 for n, (one, segment) in enumerate(zip(manifest["segments"], store.segments, strict=True))
                 for articles in [segment.articles()]
             ]
@@ -174,7 +174,7 @@ def to_join(pieces: Sequence[Piece], *, compact: bool) -> list[Piece]:
     """Which of the pieces are written anew, as one or as several full segments."""
     live = [piece.live for piece in pieces]
     if compact or sum(live) <= ONE_UP_TO:
-        return [] if len(pieces) == 1 and not pieces[0].gone else list(pieces)
+        return [] if len(pieces) == 1 and not pieces[0].dead else list(pieces)
     chosen = {n for n, piece in enumerate(pieces) if live[n] < (1 - _MOSTLY_DEAD) * piece.counts["records"]}
     tiers: dict[int, list[int]] = {}
     for n, size in enumerate(live):
@@ -192,7 +192,7 @@ def joined(folder: Path, pieces: Sequence[Piece]) -> Iterator[Made]:
         (key_of(path), path, number, place)
         for number, piece in enumerate(pieces)
         for place, (path, _, _) in enumerate(piece.articles)
-        if place not in piece.gone
+        if place not in piece.dead
     ]
     places.sort()
     if not places:
