@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import run_kb
 
-from kb.config import BaseSettings, Settings, read_settings
+from kb.config import BaseSettings, Settings, read_settings, settings
 from kb.errors import SettingsError
 from kb.index import trust
 from kb.index.locate import SETTINGS
@@ -94,6 +95,16 @@ def test_a_file_that_came_with_a_folder_counts_only_where_the_folder_is_trusted(
     assert "kb trust" in caplog.text
     trust.remember(home, True)
     assert read_settings().lang == "zh"
+
+
+def test_trusting_a_folder_warns_of_nothing(home: Path) -> None:
+    _project(home, 'lang = "en"\n', trusted=False)
+    settings.cache_clear()
+    ended = run_kb("trust")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "is trusted" in ended.stdout
+    settings.cache_clear()
+    assert read_settings().lang == "en"
 
 
 def test_a_link_is_not_followed(home: Path, tmp_path: Path) -> None:

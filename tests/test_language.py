@@ -304,6 +304,42 @@ def test_the_errors_that_people_meet_have_their_chinese(path: str, monkeypatch: 
         assert re.search(r"[\u4e00-\u9fff]", told(text)), text
 
 
+USUAL = [  # what people meet who mistype something
+    ("search", "x", "--lang", "fr"),
+    ("search", "x", "--k", "3"),
+    ("search", "x", "--min-confidence", "3"),
+    ("search", "x", "--base", "nosuch"),
+    ("search", "x", "--base", "http://127.0.0.1:1/"),
+    ("search", "pop deque", "--project", "nosuch"),
+    ("search", "./"),
+    ("scan", "no.log"),
+    ("scan", "."),
+    ("show",),
+    ("show", "nosuch#1"),
+    ("serach", "x"),
+    ("nosuchcommand",),
+    ("import", "page", "x"),
+    ("import", "github", "nosuch"),
+    ("trust", "nosuch"),
+    ("new", "Bad_Slug"),
+    ("serve", "--port", "99999"),
+    ("serve", "--host", "0.0.0.0"),
+    ("feedback", "nosuch"),
+    ("run", "--", "nosuchprogram"),
+]
+
+
+@pytest.mark.parametrize("words", USUAL, ids=" ".join)
+def test_the_usual_mistakes_are_told_in_chinese(words: tuple[str, ...]) -> None:
+    if words[:2] == ("run", "--"):
+        command = [sys.executable, "-m", "kb", *words]
+        said = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "KB_LANG": "zh"}).stderr
+    else:
+        said = run_kb(*words, KB_LANG="zh").stderr
+    first = next(line for line in said.splitlines() if line.startswith(("kb: ", "错误：", "Error")))
+    assert re.search(r"[\u4e00-\u9fff]", first.removeprefix("错误：")), said
+
+
 def test_what_is_not_known_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KB_LANG", "zh")
     assert told("the moon is round") == "the moon is round"

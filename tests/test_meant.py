@@ -125,6 +125,16 @@ def test_the_name_of_a_file_means_what_stands_in_it(name: str, command: list[str
     assert DEQUE not in asked.stdout  # the words were searched, as it says
 
 
+@pytest.mark.usefixtures("asked")
+def test_a_folder_is_no_log() -> None:
+    Path("logs.log").mkdir()
+    for name in ("logs.log", "logs.log/", "./logs.log"):
+        ran = run_kb(name, stdin=None)
+        assert ran.returncode == 64
+        assert f"kb: {name}: this is a folder, and no log" in ran.stderr
+        assert "kb scan" in ran.stderr
+
+
 @pytest.mark.thorough
 @pytest.mark.usefixtures("asked")
 def test_of_a_damaged_log_the_rest_is_read_and_a_missing_one_is_named() -> None:

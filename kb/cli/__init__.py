@@ -65,6 +65,8 @@ class _Group(click.Group):
             return None
         module, _, attribute = _COMMANDS[name].rpartition(".")
         command: click.Command = getattr(import_module(f"kb.cli.{module}"), attribute)
+        if name == "trust":
+            _read_settings_quietly()
         line = chinese()["help"].get(name) if language() == "zh" else None
         if line is None:
             return command
@@ -121,6 +123,19 @@ class _Group(click.Group):
                 raise KbError(f"{error.strerror or error}", path=str(error.filename)) from None
             _discard_stdout()
             raise IndexWriteFailed(f"stdout: the answer could not be written ({error.strerror or error})") from None
+
+
+def _read_settings_quietly() -> None:
+    """`kb trust` need not be told that the settings here do not count until `kb trust`."""
+    import logging
+
+    logger = logging.getLogger("kb")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        language()
+    finally:
+        logger.setLevel(before)
 
 
 def _discard_stdout() -> None:

@@ -48,9 +48,9 @@ def no_command(words: Sequence[str], commands: Sequence[str]) -> click.UsageErro
     search = shlex.join(["kb", "search", *words])
     if os.path.isfile(log := " ".join(words)):  # a name with a space
         near = f"`{shlex.join(['kb', log])}`"
-    what = say("no such command {word}", word=repr(words[0]))
     ways = say("did you mean {commands}?", commands=near) + "\n" if near else ""
-    return click.UsageError(f"{what}; {ways}" + say("to search for it: {command}", command=search))
+    ways += say("to search for it: {command}", command=search)
+    return click.UsageError(say("no such command {word}; {ways}", word=repr(words[0]), ways=ways))
 
 
 def is_option(word: str, command: click.Command, context: click.Context) -> bool:

@@ -40,6 +40,9 @@ def question_of(words: Sequence[str]) -> str:
             return decode(_read_log(words[0]))
         if words[0].endswith(_LOGS) and not any(map(str.isspace, words[0])) and not os.path.exists(words[0]):
             complain(say("there is no file {name}; searching for the words", name=_named(words[0])))
+        if (words[0].endswith(_LOGS) or os.sep in words[0]) and os.path.isdir(words[0]):
+            logs = f"{shlex.quote(words[0].rstrip('/'))}/*.log"
+            raise QueryError("this is a folder, and no log", path=words[0], hint=f"one of its files, or kb scan {logs}")
     return " ".join(words)
 
 

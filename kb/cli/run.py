@@ -28,7 +28,7 @@ from kb.cli.common import (
     plain,
     takes_colour,
 )
-from kb.cli.words import language, say
+from kb.cli.words import language, say, told
 from kb.errors import IndexWriteFailed, KbError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def run(
     outcome = run_command(command)
     with contextlib.suppress(KeyboardInterrupt):
         if outcome.message:
-            echo(f"kb: {plain(outcome.message)}", err=True)
+            echo(f"kb: {plain(told(outcome.message))}", err=True)
         elif outcome.code and not outcome.interrupted:
             _explain(outcome, command, lang, report, bases, index)
     leave(outcome)
