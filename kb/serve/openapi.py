@@ -16,6 +16,7 @@ from kb.serve.shapes import (
     Health,
     Issue,
     Issues,
+    Login,
     Projects,
     Report,
     ShortAnswer,
@@ -28,7 +29,7 @@ __all__ = ["contract"]
 Json = dict[str, Any]
 _SHAPES = (
     *(Answer, ShortAnswer, Report, Issue, Issues, Projects, Health, Vote, FeedbackState, Error),
-    *(params.SearchBody, params.ScanBody, VoteBody),
+    *(params.SearchBody, params.ScanBody, VoteBody, Login),
 )
 _ERRORS = {
     400: "The question, a parameter or the packing of the body cannot be used.",
@@ -49,6 +50,9 @@ _KEPT = {"304": {"description": "The client has it already: its ETag is the one 
 _ANYWHERE = (401, 403, 421, 429, 431, 500, 503)
 _SEARCH = "Find the known issue for an error line, a log or a description"
 _LIST, _PROJECTS = "All issues, or those of a project", "The projects of the base"
+_METRICS = "Counts and times of requests, in the text format of Prometheus"
+_DOCUMENT = "This document"
+_LOGIN, _LOGOUT = "Start a session of the page with the token", "End the session of this browser"
 _SCAN = "List the issues that occur in a log, each with its lines"
 
 
@@ -60,7 +64,9 @@ def contract(version: str) -> Json:
         "info": {
             "title": "kb",
             "version": version,
-            "description": "Paste an error, get the known issue, its cause and its fix, or an honest “not known”.",
+            "description": "Paste an error, get the known issue, its cause and its fix, or an honest “not known”. "
+            "Beside this API there are pages for people (/, /issue/{slug}/{number}) and /mcp, which speaks the Model "
+            "Context Protocol.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
@@ -72,11 +78,7 @@ def contract(version: str) -> Json:
             "/api/scan": {
                 "post": _operation("scan", _SCAN, (Report,), params.ScanOptions, *_POSTED) | _body(params.ScanBody)
             },
-            "/api/issues": {
-                "get": _operation(
-                    "listIssues", "All issues, or those of a project", (Issues,), params.ListParams, 400, kept=True
-                )
-            },
+            "/api/issues": {"get": _operation("listIssues", _LIST, (Issues,), params.ListParams, 400, kept=True)},
             "/api/issues/{slug}/{number}": {
                 "get": _operation("showIssue", "One whole issue", (Issue,), params.IssueParams, 400, 404, kept=True),
                 "parameters": [
@@ -85,9 +87,7 @@ def contract(version: str) -> Json:
                 ],
             },
             "/api/projects": {
-                "get": _operation(
-                    "listProjects", "The projects of the base", (Projects,), params.NoParams, 400, kept=True
-                )
+                "get": _operation("listProjects", _PROJECTS, (Projects,), params.NoParams, 400, kept=True)
             },
             "/api/feedback": {
                 "get": _operation(
@@ -96,7 +96,14 @@ def contract(version: str) -> Json:
                 "post": _operation("vote", "Say whether an issue helped", (Vote,), params.NoParams, 404, 429, *_POSTED)
                 | {"requestBody": {"required": True, "content": _content(VoteBody)}},
             },
+            "/api/session": {
+                "post": _operation("login", _LOGIN, (), params.NoParams, *_POSTED)
+                | {"requestBody": {"required": True, "content": _content(Login)}},
+                "delete": _operation("logout", _LOGOUT, ()),
+            },
             "/healthz": {"get": _operation("health", "Is the server up, and what does it serve?", (Health,))},
+            "/metrics": {"get": _operation("metrics", _METRICS, text="text/plain")},
+            "/openapi.json": {"get": _operation("contract", _DOCUMENT, text="application/json", kept=True)},
         },
         "components": {
             "schemas": schemas["$defs"],
@@ -127,15 +134,19 @@ def _body(model: type[BaseModel]) -> Json:
 def _operation(
     name: str,
     summary: str,
-    answers: tuple[type[BaseModel], ...],
+    answers: tuple[type[BaseModel], ...] = (),
     model: type[params.NoParams] = params.NoParams,
     *errors: int,
     kept: bool = False,
+    text: str = "",
 ) -> Json:
-    """`kept`: the answer has an ETag."""
+    """`kept`: the answer has an ETag. `text`: the kind of an answer of which no shape is promised; without it and
+    without `answers` there is nothing to answer."""
     schema = model.model_json_schema()
     fields = schema["properties"].items()
-    responses = {"200": {"description": "OK", "content": _content(*answers)}, **(_KEPT if kept else {})}
+    content = _content(*answers) if answers else {text: {"schema": {}}}
+    done = {"200": {"description": "OK", "content": content}} if answers or text else {"204": {"description": "Done."}}
+    responses = {**done, **(_KEPT if kept else {})}
     for status in (*errors, *_ANYWHERE):
         responses[str(status)] = {"description": _ERRORS[status], "content": _content(Error)}
     return {

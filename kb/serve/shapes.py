@@ -13,7 +13,7 @@ from kb.records import IssueRecord, Lang, Verdict
 from kb.search.verdict import MOST_LIKELY
 from kb.serve.nodes import TAGS
 
-__all__ = ["Answer", "Error", "Health", "Issue", "Issues", "Projects", "Report", "ShortAnswer"]
+__all__ = ["Answer", "Error", "Health", "Issue", "Issues", "Login", "Projects", "Report", "ShortAnswer"]
 
 Line = Annotated[int, Field(ge=1)]
 
@@ -267,6 +267,12 @@ class Vote(_Shape):
 
 class FeedbackState(_Shape):
     on: Annotated[bool, Field(description="Does this server keep votes?")]
+
+
+class Login(_Shape):
+    """The body of `POST /api/session`."""
+
+    token: str
 
 
 class Error(_Shape):
