@@ -897,8 +897,14 @@ def test_long_output_goes_through_the_pager(index: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("width", [62, 74, 80, 100])
-def test_a_label_does_not_stand_alone(width: int, index: Path) -> None:
-    _, note, *_ = run_kb("search", POP, KB_INDEX=str(index), COLUMNS=str(width)).stdout.split("\n")
+def test_the_head_of_an_answer_fits_and_no_label_stands_alone(width: int, index: Path) -> None:
+    from kb.text.width import cells
+
+    lines = run_kb("search", POP, KB_INDEX=str(index), COLUMNS=str(width)).stdout.split("\n")
+    at = next(n for n, line in enumerate(lines) if line.startswith(DEQUE))
+    assert max(map(cells, lines[: at + 1])) <= width
+    assert len(lines[:at]) == (2 if width < 80 else 1)
+    note = lines[at]
     assert re.search(r"confidence \d+%(?:  ·  matched: \S{4,}.*)?$", note), note
 
 

@@ -206,9 +206,10 @@ class Screen:
 
     def finding(self, finding: Finding, log: str) -> None:
         for line in of_finding(finding, log):
-            if line.role == "text":
-                wrapped = wrap(line.text.strip(), self._width, first="  ", indent="    ")
-                self._lines(Line(text, "text") for text in wrapped)
+            if line.role in ("text", "headline"):
+                first = "" if line.role == "headline" else "  "
+                wrapped = wrap(line.text.strip(), self._width, first=first, indent="    ")
+                self._lines(Line(text, line.role) for text in wrapped)
             else:
                 self._lines([line])
 
@@ -217,13 +218,16 @@ class Screen:
         not the one that travels with kb. `above`: the rows that the caller has printed, of the fifteen."""
         words = LABELS[record.lang]
         head = [
-            Line(headline(record), "headline"),
+            *self._headline(record),
             Line(f"{record.id}  ·  {words['confidence']} {percent(confidence)}", "note"),
             *([Line(f"{words['base']}: {base}", "note")] if base else []),
         ]
         self._lines(head)
         taken = above + rows([line.text for line in head], self._width)
         self._lines(answer_lines(record, self._width, most=MOST_ROWS - taken))
+
+    def _headline(self, record: IssueRecord) -> list[Line]:
+        return [Line(line, "headline") for line in wrap(headline(record), self._width, indent="    ")]
 
     def _answer(self, hit: Hit, others: Sequence[Hit], *, rows_below: int, base: bool) -> None:
         """A known issue in fifteen rows: what it is, what to try, where to read on."""
@@ -236,7 +240,7 @@ class Screen:
             matched = f"{notes[0]}  ·  {words['matched']}: "
             shown = cut(matched + ", ".join(hit.matched), self._width)
             notes = [shown if shown.startswith(matched) else notes[0]]  # not the label alone
-        head = [Line(headline(record), "headline"), *(Line(one, "note") for one in notes)]
+        head = [*self._headline(record), *(Line(one, "note") for one in notes)]
         self._lines(head)
         near = ", ".join(f"{other.issue} {percent(other.confidence)}" for other in others[:NEAREST])
         below = [Line(cut(f"{words['near']}{words['colon']}{near}", self._width), "note")] if near else []
