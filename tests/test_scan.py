@@ -545,7 +545,7 @@ def test_a_damaged_archive_is_told_up_to_there(
     ended = kb(broken, fine)
     assert ended.returncode == 65
     assert "No known issue in the first" in ended.stdout
-    assert "No known issue in 1 lines" in ended.stdout
+    assert "No known issue in 1 line" in ended.stdout
     assert kb(broken, whole).returncode == 0
     assert kb(fine).returncode == 1
 
