@@ -12,17 +12,18 @@ import hashlib
 import logging
 import mmap
 import os
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kb.arrays import Array, load
-from kb.errors import IndexCorrupt
+from kb.errors import IndexCorrupt, IndexMissing
 from kb.index import snapshot
 from kb.index.user import cache_folder
 
-__all__ = ["MAPPED_FROM", "arrays", "content", "note_made", "stamp", "verified", "was_made_here"]
+__all__ = ["MAPPED_FROM", "Later", "arrays", "content", "note_made", "stamp", "verified", "was_made_here"]
 
 MAPPED_FROM = 1 << 24
 """bytes; smaller files are read and verified at every opening: 16 MB take 10 to 20 ms"""
@@ -39,8 +40,8 @@ def content(folder: Path, entry: Mapping[str, Any]) -> memoryview:
     """The bytes of a file that a manifest names. Raises FileNotFoundError, IndexCorrupt."""
     if entry["bytes"] < MAPPED_FROM:
         return memoryview(snapshot.read_file(folder, entry))
-    verified(folder, entry)
     with snapshot.open_file(folder, entry) as file:
+        _verify(file.fileno(), folder / entry["name"], entry)
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
@@ -49,14 +50,20 @@ def verified(folder: Path, entry: Mapping[str, Any]) -> Path:
     been written to since. Raises FileNotFoundError, IndexCorrupt."""
     path = folder / str(entry["name"])
     with snapshot.open_file(folder, entry) as file:
-        known = _stamp_of(path, os.fstat(file.fileno()), entry["sha256"])
-        if known.exists():
-            return path
-        if entry["bytes"] > 1 << 30:
-            logging.getLogger("kb").warning("verifying %s, once on this machine", path)
-        digest = hashlib.sha256()
-        while block := file.read(_BLOCK):
-            digest.update(block)
+        _verify(file.fileno(), path, entry)
+    return path
+
+
+def _verify(file: int, path: Path, entry: Mapping[str, Any]) -> None:
+    known = _stamp_of(path, os.fstat(file), entry["sha256"])
+    if known.exists():
+        return
+    if entry["bytes"] > 1 << 30:
+        logging.getLogger("kb").warning("verifying %s, once on this machine", path)
+    digest = hashlib.sha256()
+    with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as data:
+        for at in range(0, len(data), _BLOCK):
+            digest.update(data[at : at + _BLOCK])
     if digest.hexdigest() != entry["sha256"]:
         raise IndexCorrupt(
             f"damaged: sha256 {digest.hexdigest()[:12]}…, the manifest says {entry['sha256'][:12]}…",
@@ -64,7 +71,35 @@ def verified(folder: Path, entry: Mapping[str, Any]) -> Path:
             hint="`kb build` writes it anew from the articles",
         )
     _leave(known)
-    return path
+
+
+class Later:
+    """A file of which the content is not needed yet. It is held open: the next build removes its name. Safe to share
+    between threads and forked processes."""
+
+    def __init__(self, folder: Path, entry: Mapping[str, Any]) -> None:
+        """Raises FileNotFoundError, or IndexCorrupt when it has not the size that the manifest says."""
+        self._path, self._entry = folder / str(entry["name"]), entry
+        with snapshot.open_file(folder, entry) as file:
+            self._file = os.dup(file.fileno())
+        self._release = weakref.finalize(self, os.close, self._file)
+
+    def content(self) -> bytes | memoryview:
+        """Its bytes, found whole. Raises IndexMissing after `close`, IndexCorrupt."""
+        if not self._release.alive:
+            raise IndexMissing("this base is closed", hint="open it anew")
+        if os.fstat(self._file).st_size != self._entry["bytes"]:
+            raise IndexCorrupt("was cut short", path=self._path, hint="`kb build` writes it anew from the articles")
+        if self._entry["bytes"] >= MAPPED_FROM:
+            _verify(self._file, self._path, self._entry)
+            return memoryview(mmap.mmap(self._file, 0, access=mmap.ACCESS_READ))
+        with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as data:
+            whole = data[:]
+        snapshot.require_whole(whole, self._path, self._entry)
+        return whole
+
+    def close(self) -> None:
+        self._release()
 
 
 def stamp(folder: Path, entry: Mapping[str, Any]) -> None:

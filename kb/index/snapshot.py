@@ -35,12 +35,13 @@ __all__ = [
     "publish",
     "read_file",
     "read_manifest",
+    "require_whole",
     "store",
     "sweep",
     "write",
 ]
 
-FORMAT = 7
+FORMAT = 8
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"
@@ -305,6 +306,12 @@ def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
             data = file.read()
         except OSError as error:
             raise IndexCorrupt(f"cannot be read ({error.strerror})", path=path, hint=f"`{_BUILD}`") from None
+    require_whole(data, path, entry)
+    return data
+
+
+def require_whole(data: bytes, path: Path, entry: Mapping[str, Any]) -> None:
+    """Raises IndexCorrupt when these are not the bytes of which the manifest speaks."""
     found = hashlib.sha256(data).hexdigest()
     if found != entry["sha256"]:
         raise IndexCorrupt(
@@ -313,7 +320,6 @@ def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
             path=path,
             hint=f"`{_BUILD}` writes it anew from the articles",
         )
-    return data
 
 
 def open_plainly(path: Path) -> BinaryIO:
