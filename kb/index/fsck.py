@@ -46,6 +46,7 @@ def check_index(folder: Path, articles: Path | None = None, *, named: bool = Tru
         rows = store.header.columns.rows().tolist()
         store.records(rows)
         store.profiles(rows)
+        store.prints()
         if not named:
             refuse_folder(manifest["encoder"]["name"], folder)
         require_same(store, open_encoder(manifest["encoder"]["name"], offline=True))
