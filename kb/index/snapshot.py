@@ -13,6 +13,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import mmap
 import os
 import re
 import stat
@@ -32,6 +33,7 @@ __all__ = [
     "locked",
     "open_file",
     "open_plainly",
+    "pieces",
     "publish",
     "read_file",
     "read_manifest",
@@ -41,7 +43,7 @@ __all__ = [
     "write",
 ]
 
-FORMAT = 7
+FORMAT = 8
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"
@@ -49,7 +51,6 @@ _TEMPORARY = ".tmp-{pid}-{name}"
 _OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl|bin|faiss)\Z")
 _LEFT_BEHIND = re.compile(r"\.tmp-\d+-(?:[a-z]{3,20}(?:-[0-9a-f]{12})?)?\.[a-z]+\Z")
 _BUILD = "kb build"
-_PIECE = 1 << 20  # bytes
 # Never through a link somebody put there, and never waiting for the other end of a pipe.
 _PLAINLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -302,7 +303,7 @@ def open_file(folder: Path, entry: Mapping[str, Any]) -> BinaryIO:
 def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
     """The bytes of a file that the manifest names, after their sha256 was found right. Raises as `open_file` does."""
     with open_file(folder, entry) as file:
-        return b"".join(_whole(file, folder / entry["name"], entry, entry["bytes"] + 1))
+        return b"".join(pieces(file, folder / entry["name"], entry, entry["bytes"] + 1))
 
 
 def verify(folder: Path, entry: Mapping[str, Any]) -> os.stat_result:
@@ -310,12 +311,12 @@ def verify(folder: Path, entry: Mapping[str, Any]) -> os.stat_result:
     does, and IndexCorrupt when its sha256 is another one."""
     with open_file(folder, entry) as file:
         state = os.fstat(file.fileno())
-        for _ in _whole(file, folder / entry["name"], entry, _PIECE):
+        for _ in pieces(file, folder / entry["name"], entry):
             pass
     return state
 
 
-def _whole(file: BinaryIO, path: Path, entry: Mapping[str, Any], most: int) -> Iterator[bytes]:
+def pieces(file: BinaryIO | mmap.mmap, path: Path, entry: Mapping[str, Any], most: int = 1 << 20) -> Iterator[bytes]:
     """A file in pieces of at most so many bytes. At its end raises IndexCorrupt when it is not what the manifest
     says."""
     digest, size = hashlib.sha256(), 0
