@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from kb.arrays import Array, load
 from kb.errors import IndexCorrupt, IndexMissing
@@ -52,12 +52,18 @@ def verified(folder: Path, entry: Mapping[str, Any]) -> Path:
     been written to since. Raises FileNotFoundError, IndexCorrupt."""
     path = folder / str(entry["name"])
     with snapshot.open_file(folder, entry) as file:
-        state = os.fstat(file.fileno())
-    if not _remembered(_stamp_of(path, state, entry["sha256"])):
+        _verify(file, file.fileno(), path, entry)
+    return path
+
+
+def _verify(file: BinaryIO | mmap.mmap, fileno: int, path: Path, entry: Mapping[str, Any]) -> None:
+    known = _stamp_of(path, os.fstat(fileno), entry["sha256"])
+    if not _remembered(known):
         if entry["bytes"] > 1 << 30:
             logging.getLogger("kb").warning("verifying %s, once on this machine", path)
-        _remember(_stamp_of(path, snapshot.verify(folder, entry), entry["sha256"]))
-    return path
+        for _ in snapshot.checked(file, path, entry):
+            pass
+        _remember(known)
 
 
 class Later:
@@ -75,17 +81,14 @@ class Later:
         """Its bytes, found whole. Raises IndexMissing after `close`, IndexCorrupt."""
         if not self._release.alive:
             raise IndexMissing("this base is closed", hint="open it anew")
-        if os.fstat(self._file).st_size != self._entry["bytes"]:
+        size = self._entry["bytes"]
+        if os.fstat(self._file).st_size != size:
             raise IndexCorrupt("was cut short", path=self._path, hint="`kb build` writes it anew from the articles")
-        data = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
-        if self._entry["bytes"] < MAPPED_FROM:
+        data = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)  # a position in the file would be shared
+        if size < MAPPED_FROM:
             with data:
-                return b"".join(snapshot.pieces(data, self._path, self._entry, len(data)))
-        known = _stamp_of(self._path, os.fstat(self._file), self._entry["sha256"])
-        if not _remembered(known):
-            for _ in snapshot.pieces(data, self._path, self._entry):
-                pass
-            _remember(known)
+                return b"".join(snapshot.checked(data, self._path, self._entry, size + 1))
+        _verify(data, self._file, self._path, self._entry)
         return memoryview(data)
 
     def close(self) -> None:

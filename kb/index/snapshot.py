@@ -29,11 +29,11 @@ __all__ = [
     "MANIFEST",
     "Entry",
     "Spool",
+    "checked",
     "is_ours",
     "locked",
     "open_file",
     "open_plainly",
-    "pieces",
     "publish",
     "read_file",
     "read_manifest",
@@ -51,6 +51,7 @@ _TEMPORARY = ".tmp-{pid}-{name}"
 _OURS = re.compile(r"[a-z]{3,20}-[0-9a-f]{12}\.(?:safetensors|jsonl|bin|faiss)\Z")
 _LEFT_BEHIND = re.compile(r"\.tmp-\d+-(?:[a-z]{3,20}(?:-[0-9a-f]{12})?)?\.[a-z]+\Z")
 _BUILD = "kb build"
+_PIECE = 1 << 20  # bytes
 # Never through a link somebody put there, and never waiting for the other end of a pipe.
 _PLAINLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -303,7 +304,7 @@ def open_file(folder: Path, entry: Mapping[str, Any]) -> BinaryIO:
 def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
     """The bytes of a file that the manifest names, after their sha256 was found right. Raises as `open_file` does."""
     with open_file(folder, entry) as file:
-        return b"".join(pieces(file, folder / entry["name"], entry, entry["bytes"] + 1))
+        return b"".join(checked(file, folder / entry["name"], entry, entry["bytes"] + 1))
 
 
 def verify(folder: Path, entry: Mapping[str, Any]) -> os.stat_result:
@@ -311,12 +312,12 @@ def verify(folder: Path, entry: Mapping[str, Any]) -> os.stat_result:
     does, and IndexCorrupt when its sha256 is another one."""
     with open_file(folder, entry) as file:
         state = os.fstat(file.fileno())
-        for _ in pieces(file, folder / entry["name"], entry):
+        for _ in checked(file, folder / entry["name"], entry):
             pass
     return state
 
 
-def pieces(file: BinaryIO | mmap.mmap, path: Path, entry: Mapping[str, Any], most: int = 1 << 20) -> Iterator[bytes]:
+def checked(file: BinaryIO | mmap.mmap, path: Path, entry: Mapping[str, Any], most: int = _PIECE) -> Iterator[bytes]:
     """A file in pieces of at most so many bytes. At its end raises IndexCorrupt when it is not what the manifest
     says."""
     digest, size = hashlib.sha256(), 0
