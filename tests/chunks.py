@@ -14,6 +14,7 @@ from kb.index.faults import title_key
 from kb.index.invert import PostingsBuilder
 from kb.index.lexicon import Lexicon
 from kb.index.passages import View
+from kb.index.prints import text_of_prints
 from kb.records import IssueRecord, Lang, Source
 
 DIM = 4
@@ -62,6 +63,7 @@ def chunk_of(
         bag_counts=np.array([len(bag) for bag in bags], np.int64),
         bag_terms=np.array([terms.index(term) for bag in bags for term in bag], np.int32),
         counts=np.array([count for bag in bags for count in bag.values()], np.uint16),
+        prints=[text_of_prints(one) for one in records],
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from kb.index.segment import Segment
 from kb.index.snapshot import Entry
 from kb.index.store import Views
 from kb.records import IssueRecord, Ranking
+
+if TYPE_CHECKING:
+    from kb.index.prints import Prints
 
 __all__ = ["FaissStore", "files_of", "named"]
 
@@ -199,6 +202,12 @@ class FaissStore:
         for row in rows:
             number, own = self.header.columns.place(row)
             yield of(self.segments[number]).read(own)
+
+    def prints(self) -> list[tuple[int, Prints]]:
+        return [
+            (start, segment.prints)
+            for start, segment in zip(self.header.columns.starts.tolist(), self.segments, strict=False)
+        ]
 
     def articles(self) -> list[tuple[str, str, int]]:
         """path, sha256 and number of records of every article, as published; sorted by path."""

@@ -152,6 +152,17 @@ class Columns:
         """Those that count, ascending."""
         return np.arange(self.size) if self.alive is None else np.flatnonzero(self.alive)
 
+    @cached_property
+    def first_telling(self) -> Array:
+        """(rows,) int64: of each row the first row that counts of the same fault; such issues count as one. -1 for a
+        dead row."""
+        rows, found = self.rows(), np.full(self.size, -1, np.int64)
+        first = np.empty(int(self._faults[-1]), np.int64)
+        faults = self.fault[rows]
+        first[faults[::-1]] = rows[::-1]  # of several the last one written stays
+        found[rows] = first[faults]
+        return found
+
     def passing(self, within: Filter) -> Array:
         """(rows,) bool: the records that may be found."""
         found = self._passing.get(within)

@@ -28,6 +28,7 @@ from kb.errors import ArticleError, KbError
 from kb.index.chunk import Chunk
 from kb.index.faults import title_key
 from kb.index.passages import lexical_text, views
+from kb.index.prints import text_of_prints
 from kb.index.profile import Sentence, Terms, pack, profile_sentences, terms_of
 from kb.index.twins import Unlike, join_twins
 from kb.records import Article, IssueRecord
@@ -150,6 +151,7 @@ class Intake:
             bag_counts=np.array([len(one.counts) for one in terms], np.int64),
             bag_terms=bag_terms,
             counts=counts,
+            prints=[text_of_prints(record) for record in records],
         )
 
     def _encoded(self, texts: Sequence[str]) -> Array:
@@ -250,4 +252,5 @@ _EMPTY = Chunk(
     bag_counts=_nothing(np.int64),
     bag_terms=_nothing(np.int32),
     counts=_nothing(np.uint16),
+    prints=(),
 )

@@ -13,16 +13,18 @@ import logging
 import mmap
 import os
 import time
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from kb.arrays import Array, load
+from kb.errors import IndexCorrupt, IndexMissing
 from kb.index import snapshot
 from kb.index.user import cache_folder
 
-__all__ = ["MAPPED_FROM", "arrays", "content", "note_made", "stamp", "verified", "was_made_here"]
+__all__ = ["MAPPED_FROM", "Later", "arrays", "content", "note_made", "stamp", "verified", "was_made_here"]
 
 MAPPED_FROM = 1 << 24
 """bytes; smaller files are read and verified at every opening: 16 MB take 10 to 20 ms"""
@@ -50,12 +52,47 @@ def verified(folder: Path, entry: Mapping[str, Any]) -> Path:
     been written to since. Raises FileNotFoundError, IndexCorrupt."""
     path = folder / str(entry["name"])
     with snapshot.open_file(folder, entry) as file:
-        state = os.fstat(file.fileno())
-    if not _remembered(_stamp_of(path, state, entry["sha256"])):
+        _verify(file, file.fileno(), path, entry)
+    return path
+
+
+def _verify(file: BinaryIO | mmap.mmap, fileno: int, path: Path, entry: Mapping[str, Any]) -> None:
+    known = _stamp_of(path, os.fstat(fileno), entry["sha256"])
+    if not _remembered(known):
         if entry["bytes"] > 1 << 30:
             logging.getLogger("kb").warning("verifying %s, once on this machine", path)
-        _remember(_stamp_of(path, snapshot.verify(folder, entry), entry["sha256"]))
-    return path
+        for _ in snapshot.checked(file, path, entry):
+            pass
+        _remember(known)
+
+
+class Later:
+    """A file of which the content is not needed yet. It is held open: the next build removes its name. Safe to share
+    between threads and forked processes."""
+
+    def __init__(self, folder: Path, entry: Mapping[str, Any]) -> None:
+        """Raises FileNotFoundError, or IndexCorrupt when it has not the size that the manifest says."""
+        self._path, self._entry = folder / str(entry["name"]), entry
+        with snapshot.open_file(folder, entry) as file:
+            self._file = os.dup(file.fileno())
+        self._release = weakref.finalize(self, os.close, self._file)
+
+    def content(self) -> bytes | memoryview:
+        """Its bytes, found whole. Raises IndexMissing after `close`, IndexCorrupt."""
+        if not self._release.alive:
+            raise IndexMissing("this base is closed", hint="open it anew")
+        size = self._entry["bytes"]
+        if os.fstat(self._file).st_size != size:
+            raise IndexCorrupt("was cut short", path=self._path, hint="`kb build` writes it anew from the articles")
+        data = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)  # a position in the file would be shared
+        if size < MAPPED_FROM:
+            with data:
+                return b"".join(snapshot.checked(data, self._path, self._entry, size + 1))
+        _verify(data, self._file, self._path, self._entry)
+        return memoryview(data)
+
+    def close(self) -> None:
+        self._release()
 
 
 def stamp(folder: Path, entry: Mapping[str, Any]) -> None:

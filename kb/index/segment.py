@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.arrays import Array
+from kb.arrays import Array, load
 from kb.errors import IndexCorrupt
 from kb.index import snapshot
 from kb.index.header import Rows
 from kb.index.lexicon import Lexicon
-from kb.index.mapped import MAPPED_FROM, arrays, content, was_made_here
+from kb.index.mapped import MAPPED_FROM, Later, arrays, content, was_made_here
 from kb.index.parts import Parts
 from kb.index.passages import View
 from kb.index.snapshot import Entry
@@ -27,6 +28,7 @@ from kb.index.vectors import Vectors
 
 if TYPE_CHECKING:
     from kb.index.chunk import Chunk
+    from kb.index.prints import Prints
 
 __all__ = ["Segment"]
 
@@ -47,6 +49,7 @@ class Segment:
         self.vectors: Vectors = Vectors(self._views, self._view_starts, self._kinds, near)
         self.records: Parts = Parts(folder, files["records"], rows["starts"], rows["digests"])
         self.profiles: Parts = Parts(folder, files["profiles"], rows["profile_starts"], rows["profile_digests"])
+        self._prints = Later(folder, files["prints"])
         self._check()
 
     def _near(self, entry: Entry) -> Array | None:
@@ -86,7 +89,20 @@ class Segment:
         for entry in self._files.values():
             content(self._folder, entry)
 
+    @cached_property
+    def prints(self) -> Prints:
+        """What lines of logs are recognised by: read when a log is. Raises IndexCorrupt, IndexMissing after `close`."""
+        from kb.index.prints import Prints  # late: a search has no use for it
+
+        entry = self._files["prints"]
+        path = self._folder / entry["name"]
+        try:
+            return Prints(load(self._prints.content(), path), self.size, look=entry["bytes"] < MAPPED_FROM)
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise IndexCorrupt(f"does not hold what it should ({error!r})", path=path, hint="`kb build`") from None
+
     def close(self) -> None:
+        self._prints.close()
         self.records.close()
         self.profiles.close()
 
@@ -109,22 +125,28 @@ class Segment:
         a time, and the span that each chunk is of."""
         articles = self.articles()
         first_rows = np.concatenate([[0], np.cumsum([count for _, _, count in articles])]).tolist()
-        by_record = self.lexicon.postings.by_record()
+        by_record, prints_of = self.lexicon.postings.by_record(), self.prints.by_record(self.size)
         for first, last in spans:
             at = first
             while at < last:
                 end = at + 1
                 while end < last and first_rows[end + 1] - first_rows[at] <= most:
                     end += 1
-                yield (at, end), self._chunk(articles[at:end], first_rows[at], first_rows[end], by_record)
+                rows = range(first_rows[at], first_rows[end])
+                yield (at, end), self._chunk(articles[at:end], rows, by_record, prints_of)
                 at = end
 
     def _chunk(
-        self, articles: Sequence[tuple[str, str, int]], first: int, last: int, by_record: tuple[Array, Array, Array]
+        self,
+        articles: Sequence[tuple[str, str, int]],
+        rows: range,
+        by_record: tuple[Array, Array, Array],
+        prints_of: Callable[[int], tuple[str, str]],
     ) -> Chunk:
         from kb.index.chunk import Chunk  # late: a search has no use for it
 
-        lines = [self.records.read(row) for row in range(first, last)]
+        first, last = rows.start, rows.stop
+        lines = [self.records.read(row) for row in rows]
         records = [json.loads(line) for line in lines]
         views = slice(*self._view_starts[[first, last]].tolist())
         starts, numbers, counts = by_record
@@ -134,9 +156,9 @@ class Segment:
             articles=articles,
             ids=[record["id"] for record in records],
             lines=lines,
-            profiles=[self.profiles.read(row) for row in range(first, last)],
+            profiles=[self.profiles.read(row) for row in rows],
             titles=self.rows.titles[first:last],
-            subjects=[self.rows.subjects_of(row) for row in range(first, last)],
+            subjects=[self.rows.subjects_of(row) for row in rows],
             projects=[record["project"] or "" for record in records],
             views=self._views[views],
             kinds=self._kinds[views],
@@ -147,4 +169,5 @@ class Segment:
             bag_counts=np.diff(starts[first : last + 1]),
             bag_terms=places.astype(np.int32),
             counts=counts[pairs],
+            prints=[prints_of(row) for row in rows],
         )

@@ -13,6 +13,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import mmap
 import os
 import re
 import stat
@@ -28,6 +29,7 @@ __all__ = [
     "MANIFEST",
     "Entry",
     "Spool",
+    "checked",
     "is_ours",
     "locked",
     "open_file",
@@ -41,7 +43,7 @@ __all__ = [
     "write",
 ]
 
-FORMAT = 7
+FORMAT = 8
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"
@@ -302,7 +304,7 @@ def open_file(folder: Path, entry: Mapping[str, Any]) -> BinaryIO:
 def read_file(folder: Path, entry: Mapping[str, Any]) -> bytes:
     """The bytes of a file that the manifest names, after their sha256 was found right. Raises as `open_file` does."""
     with open_file(folder, entry) as file:
-        return b"".join(_whole(file, folder / entry["name"], entry, entry["bytes"] + 1))
+        return b"".join(checked(file, folder / entry["name"], entry, entry["bytes"] + 1))
 
 
 def verify(folder: Path, entry: Mapping[str, Any]) -> os.stat_result:
@@ -310,12 +312,14 @@ def verify(folder: Path, entry: Mapping[str, Any]) -> os.stat_result:
     does, and IndexCorrupt when its sha256 is another one."""
     with open_file(folder, entry) as file:
         state = os.fstat(file.fileno())
-        for _ in _whole(file, folder / entry["name"], entry, _PIECE):
+        for _ in checked(file, folder / entry["name"], entry):
             pass
     return state
 
 
-def _whole(file: BinaryIO, path: Path, entry: Mapping[str, Any], most: int) -> Iterator[bytes]:
+def checked(
+    file: BinaryIO | mmap.mmap, path: Path, entry: Mapping[str, Any], most: int = _PIECE
+) -> Iterator[bytes]:
     """A file in pieces of at most so many bytes. At its end raises IndexCorrupt when it is not what the manifest
     says."""
     digest, size = hashlib.sha256(), 0

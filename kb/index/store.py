@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kb.arrays import Array
 from kb.index.header import Filter, Header
 from kb.index.profile import Profile
 from kb.records import IssueRecord, Ranking
+
+if TYPE_CHECKING:
+    from kb.index.prints import Prints
 
 __all__ = ["Store", "Views"]
 
@@ -58,3 +61,7 @@ class Store(Protocol):
 
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
         """In the order of `rows`. Raises IndexCorrupt when a record is not what was written."""
+
+    def prints(self) -> list[tuple[int, Prints]]:
+        """What lines of logs are recognised by, of each segment with its first row. Read when it is asked for. Raises
+        IndexCorrupt."""

@@ -25,6 +25,7 @@ from kb.index.header import LANGS
 from kb.index.invert import PostingsBuilder
 from kb.index.mapped import note_made
 from kb.index.parts import digests_of
+from kb.index.prints import PrintsBuilder
 from kb.index.profile import said
 from kb.index.snapshot import Entry, Spool
 from kb.index.terms import Terms
@@ -71,6 +72,7 @@ class SegmentWriter:
             name: [] for name in ("titles", "digests", "profile_digests", "kinds", "view_counts")
         }
         self._postings = PostingsBuilder()
+        self._prints = PrintsBuilder()
 
     @property
     def size(self) -> int:
@@ -97,6 +99,7 @@ class SegmentWriter:
         self._profiles.write(b"".join(chunk.profiles))
         self._views.write(np.ascontiguousarray(chunk.views, np.float16).tobytes())
         self._postings.add(chunk)
+        self._prints.add(chunk)
 
     def discard(self) -> None:
         """Nothing is kept of what was added."""
@@ -152,6 +155,7 @@ class SegmentWriter:
             "articles": snapshot.store(self._folder, "articles.jsonl", b"".join(map(_line, self.articles))),
             "rows": self._streamed("rows", rows),
             "lexical": self._streamed("lexical", lexical),
+            "prints": self._streamed("prints", self._prints.finish()),
             **self._dense(column["kinds"], column["view_counts"]),
         }
         counts = {

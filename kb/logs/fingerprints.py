@@ -4,19 +4,19 @@ Two runs of one failure print the same words around other numbers, paths and nam
 fingerprints: runs of words that must stand unbroken and in order, with any words between the runs. Each fingerprint of
 a line leaves more open than the one before (`kb.logs.variables.forms`).
 
-In: the records of a base. Out: for a line, the fingerprints that match it, each with a weight and with the issues that
-print such a line. The weight says how far a fingerprint can be trusted alone. It is counted, not listed by hand: a word
-weighs more the fewer issues use it and the rarer it is in technical text. Words that the interpreter or the operating
-system prints around every failure weigh next to nothing.
+In: a record. Out: its prints, which are fingerprints as text: these an index keeps (`kb.index.prints`). In a base a
+fingerprint has a weight, and issues that print such a line (`kb.scan.fingerprints`). The weight says how far it can be
+trusted alone. It is counted, not listed by hand: a word weighs more the fewer issues use it and the rarer it is in
+technical text. Words that the interpreter or the operating system prints around every failure weigh next to nothing.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,7 +28,15 @@ from kb.logs.words import words_of
 from kb.records import IssueRecord
 from kb.text import HAN, STOP_WORDS, clean
 
-__all__ = ["Fingerprint", "Fingerprints"]
+__all__ = [
+    "MIN_WEIGHT",
+    "Fingerprint",
+    "anchor_of",
+    "fingerprint_of",
+    "printed_by",
+    "said_by",
+    "word_weight",
+]
 
 MAX_LINE_CHARS = 1000  # of an error line; a longer one is a listing
 MAX_GAP_CHARS = 600  # between two runs: a path, a list of names
@@ -38,6 +46,7 @@ TRIVIAL_WEIGHT = 0.05  # of a digit, a single letter, a stop word, the name of a
 _MAX_STARTS = 8  # the first run of a fingerprint may occur in a line more than once
 
 
+_BETWEEN = "|"  # two runs of a print
 _GAP = "\0"  # stands for a variable part in a form of a line
 _PLACEHOLDER = re.compile(r"\.{3}|…|<[^<>\n]{1,40}>|\{\}|\*|%[sd]|\b(?:[NXYZ]|[Xx]{2,4})\b")
 _NUMBER = re.compile(
@@ -55,11 +64,12 @@ class Fingerprint:
     """words with one space between them and a space at either end"""
     words: frozenset[str]
     anchor: str
-    """its most informative word, in Latin letters if it has one"""
+    """the word by which it is found: its rarest one in technical text, in Latin letters if it has one"""
     weight: float
     """the sum of its words' weights, each from 0 (used everywhere) to 1 (used in one issue only)"""
-    issues: frozenset[str]
-    """every issue with an error line that it matches"""
+    issues: frozenset[int]
+    """every issue with an error line that it matches, as the row of the first that tells its fault
+    (`kb.index.header.Columns.first_telling`)"""
 
     def matches(self, words: str) -> bool:
         """`words`: a line as `words_of` returns it."""
@@ -102,49 +112,47 @@ def _pattern(run: str) -> re.Pattern[str]:
     return re.compile(r"(?:\\[nt]|[\W_]){0,20}".join(map(re.escape, run.split())), re.IGNORECASE)
 
 
-class Fingerprints:
-    """The fingerprints of a base, by anchor: a line is compared only with those whose anchor it holds."""
-
-    def __init__(self, records: Sequence[IssueRecord]) -> None:
-        printed: dict[str, set[str]] = defaultdict(set)
-        for record in records:
-            for line in record.errors:
-                printed[strip_prefix(clean(line)[:MAX_LINE_CHARS]).strip()].add(record.issue)
-        found = {runs: None for line in printed for runs in _runs_of(line)}
-        weights = _word_weights({word for runs in found for run in runs for word in run.split()}, records)
-        drafts: dict[str, list[Fingerprint]] = defaultdict(list)
-        for runs in found:
-            words = frozenset(word for run in runs for word in run.split())
-            weight = sum(map(weights.__getitem__, _without_system_words(runs)))
-            if weight >= MIN_WEIGHT:
-                anchor = max(sorted(words), key=lambda word: (not word.isdigit(), word.isascii(), weights[word]))
-                drafts[anchor].append(Fingerprint(runs, words, anchor, weight, frozenset()))
-        issues: dict[tuple[str, ...], set[str]] = defaultdict(set)
-        for line, of in printed.items():
-            for fingerprint in _matching(drafts, words_of(line)):
-                issues[fingerprint.runs] |= of
-        self._by_anchor = {
-            anchor: [replace(m, issues=frozenset(issues[m.runs])) for m in fingerprints]
-            for anchor, fingerprints in drafts.items()
-        }
-
-    def __iter__(self) -> Iterator[Fingerprint]:
-        for fingerprints in self._by_anchor.values():
-            yield from fingerprints
-
-    def matching(self, words: str) -> list[Fingerprint]:
-        """Those that match the line, as `words_of` returns it; the highest weight first."""
-        return sorted(
-            _matching(self._by_anchor, words), key=lambda fingerprint: (-fingerprint.weight, fingerprint.runs)
-        )
+def fingerprint_of(text: str, weight_of: Callable[[str], float]) -> Fingerprint:
+    """What a print, as `printed_by` gives it, is in a base where the words have these weights; its issues are left
+    open."""
+    runs = tuple(f" {run} " for run in text.split(_BETWEEN))
+    words = frozenset(text.replace(_BETWEEN, " ").split())
+    weight = math.fsum(map(weight_of, _without_system_words(runs)))
+    return Fingerprint(runs, words, _anchor(words), weight, frozenset())
 
 
-def _matching(by_anchor: Mapping[str, list[Fingerprint]], words: str) -> Iterator[Fingerprint]:
-    present = set(words.split())
-    for anchor in present & by_anchor.keys():
-        for fingerprint in by_anchor[anchor]:
-            if fingerprint.words <= present and fingerprint.matches(words):
-                yield fingerprint
+def printed_by(record: IssueRecord) -> dict[str, set[str]]:
+    """The words of each error line of a record, and the prints that are made of it: runs of words with "|" between
+    them. Those that weigh too little in any base are left out."""
+    printed: dict[str, set[str]] = {}
+    for error in record.errors:
+        line = strip_prefix(clean(error)[:MAX_LINE_CHARS]).strip()
+        if words := words_of(line).strip():
+            prints = {_BETWEEN.join(run.strip() for run in runs) for runs in _runs_of(line) if runs}
+            printed.setdefault(words, set()).update(one for one in prints if _may_weigh_enough(one))
+    return printed
+
+
+def said_by(record: IssueRecord) -> set[str]:
+    """The words of a record's text, by which it is counted how many issues use a word."""
+    return set(words_of(clean("\n".join((record.title, record.symptom, record.cause, record.fix)))).split())
+
+
+def word_weight(word: str, spread: int, issues: int) -> float:
+    """0 to 1: the word's idf over the issues of the base, of which `spread` use it, as a share of the highest possible
+    one, times its rarity in technical text (`kb.encoders.surprisal`)."""
+    idf = math.log((issues + 1) / (spread + 0.5)) / math.log((issues + 1) / 1.5)
+    return _weight(word, min(1.0, idf))
+
+
+@lru_cache(maxsize=1 << 16)
+def anchor_of(text: str) -> str:
+    """The word of a print by which it is found."""
+    return _anchor(frozenset(text.replace(_BETWEEN, " ").split()))
+
+
+def _anchor(words: frozenset[str]) -> str:
+    return max(sorted(words), key=lambda word: (not word.isdigit(), word.isascii(), not _is_trivial(word), _nats(word)))
 
 
 def _runs_of(line: str) -> Iterator[tuple[str, ...]]:
@@ -174,23 +182,22 @@ def _forms(line: str) -> Iterator[str]:
             yield tail
 
 
-def _word_weights(words: Iterable[str], records: Sequence[IssueRecord]) -> dict[str, float]:
-    """The weight of each word, 0 to 1: its idf over the issues of this base as a share of the highest possible one,
-    times its rarity in technical text (`kb.encoders.surprisal`)."""
-    texts: dict[str, set[str]] = defaultdict(set)
-    for record in records:
-        text = "\n".join((record.title, record.symptom, record.cause, record.fix))
-        texts[record.issue].update(words_of(clean(text)).split())
-    spread = Counter(word for text in texts.values() for word in text)
-    most = math.log((len(texts) + 1) / 1.5)
-    ordered = sorted(words)
-    weights = {}
-    rarities = rarity(np.array(surprisal(ordered)))
-    for word, rare in zip(ordered, rarities.tolist(), strict=True):
-        idf = math.log((len(texts) + 1) / (spread[word] + 0.5)) / most
-        usual = MIN_WORD_WEIGHT if word in python_words() else max(MIN_WORD_WEIGHT, rare * min(1.0, idf))
-        weights[word] = TRIVIAL_WEIGHT if _is_trivial(word) else usual
-    return weights
+def _may_weigh_enough(text: str) -> bool:
+    runs = tuple(f" {run} " for run in text.split(_BETWEEN))
+    return math.fsum(_weight(word, 1.0) for word in _without_system_words(runs)) >= MIN_WEIGHT
+
+
+def _weight(word: str, idf: float) -> float:
+    if _is_trivial(word):
+        return TRIVIAL_WEIGHT
+    if word in python_words():
+        return MIN_WORD_WEIGHT
+    return max(MIN_WORD_WEIGHT, float(rarity(np.float64(_nats(word)))) * idf)
+
+
+@lru_cache(maxsize=1 << 17)
+def _nats(word: str) -> float:
+    return surprisal([word])[0]
 
 
 def _without_system_words(runs: tuple[str, ...]) -> set[str]:

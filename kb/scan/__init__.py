@@ -4,6 +4,7 @@ In: the bytes of a log, and one snapshot of a base. Out: `Finding`s in a `ScanRe
 
     scanner    which lines are candidates, and what a search says of them
     report     what is found
+    fingerprints  which error lines of which issues a line is like
     prefilter  which lines of a block are worth a look at all
     several    one log, read for several bases at once
 """

@@ -6,11 +6,8 @@ fingerprint matches, because word order and gaps are checked later, but it never
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
-from kb.logs.fingerprints import Fingerprint
 from kb.logs.lines import ANSI
+from kb.scan.fingerprints import Fingerprints
 from kb.text.decode import decode
 
 __all__ = ["Prefilter"]
@@ -19,25 +16,17 @@ _FOLD = bytes(c + 32 if 65 <= c <= 90 else c if 97 <= c <= 122 or c == 10 else 3
 
 
 class Prefilter:
-    def __init__(self, fingerprints: Iterable[Fingerprint]) -> None:
-        # Anchor -> the sets of Latin words of which a line must hold one. A fingerprint without a Latin word is looked
-        # for by its anchor alone, a Chinese character.
+    def __init__(self, fingerprints: Fingerprints, least: float) -> None:
+        """`least`: the weight of a fingerprint from which a line is worth a look."""
+        self._fingerprints, self._least = fingerprints, least
+        self._anchors = frozenset(one.encode() for one in fingerprints.anchors if one.isascii())
+        self._others = frozenset(one for one in fingerprints.anchors if not one.isascii())
         self._needs: dict[bytes, list[frozenset[bytes]]] = {}
-        others = set()
-        for fingerprint in fingerprints:
-            if fingerprint.anchor.isascii():
-                words = frozenset(word.encode() for word in fingerprint.words if word.isascii() and word.isalpha())
-                self._needs.setdefault(fingerprint.anchor.encode(), []).append(words)
-            else:
-                others.add(fingerprint.anchor)
-        for anchor, needs in self._needs.items():
-            self._needs[anchor] = [one for one in set(needs) if not any(other < one for other in needs)]
-        self._anchors = frozenset(self._needs)
-        self._others = re.compile(f"[{''.join(sorted(others))}]") if others else None
+        self._heavy: dict[str, bool] = {}
 
     def candidates(self, block: bytes) -> list[int]:
         """The indices, from 0, of the lines in the block that may match."""
-        anchors, needs = self._anchors, self._needs
+        anchors = self._anchors
         if b"\x1b" in block:
             block = ANSI.sub(b"", block)
         folded = block.replace(b"\\n", b"  ").replace(b"\\t", b"  ") if b"\\" in block else block
@@ -46,9 +35,30 @@ class Prefilter:
             words = line.split()
             if not anchors.isdisjoint(words):
                 present = frozenset(words)
-                if any(need <= present for anchor in anchors & present for need in needs[anchor]):
+                if any(need <= present for anchor in anchors & present for need in self._needed(anchor)):
                     found.append(i)
         if self._others and not block.isascii():
             lines = enumerate(block.split(b"\n"))
-            found += [i for i, line in lines if not line.isascii() and self._others.search(decode(line))]
+            found += [i for i, line in lines if not line.isascii() and self._is_worth_a_look(decode(line))]
         return sorted(set(found))
+
+    def _needed(self, anchor: bytes) -> list[frozenset[bytes]]:
+        """The sets of Latin words of which a line with this anchor must hold one."""
+        needs = self._needs.get(anchor)
+        if needs is None:
+            every = {
+                frozenset(word.encode() for word in one.words if word.isascii() and word.isalpha())
+                for one in self._fingerprints.anchored(anchor.decode())
+                if one.weight >= self._least
+            }
+            needs = self._needs[anchor] = [one for one in every if not any(other < one for other in every)]
+        return needs
+
+    def _is_worth_a_look(self, line: str) -> bool:
+        """A fingerprint without a Latin word is looked for by its anchor alone, a Chinese character."""
+        for one in self._others.intersection(line):
+            if one not in self._heavy:
+                self._heavy[one] = any(f.weight >= self._least for f in self._fingerprints.anchored(one))
+            if self._heavy[one]:
+                return True
+        return False

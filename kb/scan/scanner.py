@@ -1,7 +1,7 @@
 """The known issues that occur in a log of any size, each with its lines.
 
 A line is a candidate when it says that something failed and holds a fingerprint: words that few issues print
-(`kb.logs.fingerprints`). A search then decides. Where one issue alone prints the fingerprint, and it is informative
+(`kb.scan.fingerprints`). A search then decides. Where one issue alone prints the fingerprint, and it is informative
 enough, the line itself is searched for; otherwise, or when that is not sure enough, the lines around it are, and the
 answer must be an issue that prints the line. So a confidence here is the same calibrated number as in a search.
 
@@ -20,12 +20,13 @@ from dataclasses import dataclass, field, replace
 from kb.errors import QueryError
 from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import Codes, codes, contradicts, has_code_words
-from kb.logs.fingerprints import Fingerprint, Fingerprints
+from kb.logs.fingerprints import Fingerprint
 from kb.logs.levels import process_of
 from kb.logs.lines import HALF_LINE, Lines, clip, excerpt, informative_part, text_of
 from kb.logs.read import MAX_QUERY_CHARS
 from kb.logs.words import words_of
 from kb.records import IssueRecord, Lang
+from kb.scan.fingerprints import Fingerprints
 from kb.scan.prefilter import Prefilter
 from kb.scan.report import Finding, ScanReport, joined
 from kb.search.searcher import Searcher
@@ -50,36 +51,58 @@ _TRACEBACK = b"Traceback (most recent call last)"
 
 
 class Scanner:
-    """What one snapshot of a base looks for in logs; made once (a millisecond or two per issue), good for any number of
-    them."""
+    """What one snapshot of a base looks for in logs; made once, in a moment, and good for any number of them."""
 
     def __init__(self, searcher: Searcher) -> None:
         self.searcher: Searcher = searcher
-        self.translations: dict[str, dict[str, IssueRecord]] = {}
-        self.first_telling: dict[str, str] = searcher.first_telling
-        """of each issue the first that tells the same fault: they count as one"""
-        for record in searcher.records():
-            self.translations.setdefault(record.issue, {})[record.lang] = record
-        self.wanted: set[str] = set(self.translations)
-        """the issues that are reported"""
-        self.fingerprints: Fingerprints = Fingerprints(
-            [
-                replace(r, issue=self.first_telling[r.issue])
-                for records in self.translations.values()
-                for r in records.values()
-            ]
-        )
-        self.codes: dict[str, Codes] = {
-            issue: codes("\n".join(line for record in records.values() for line in record.errors))
-            for issue, records in self.translations.items()
-        }
-        self.prefilter: Prefilter = Prefilter(f for f in self.fingerprints if f.weight >= AROUND)
+        self.fingerprints: Fingerprints = Fingerprints(searcher.store.prints(), searcher.store.header.columns)
+        self.prefilter: Prefilter = Prefilter(self.fingerprints, AROUND)
+        self._project: str | None = None
+        self._told = dict[str, dict[str, IssueRecord]]()  # memos, shared by all projects
+        self._first = dict[str, int]()
+        self._codes = dict[int, Codes]()
 
     def about(self, project: str) -> Scanner:
         """The same, which reports only issues of this project or tag. All else is shared."""
         one = copy.copy(self)
-        one.wanted = {issue for issue, records in self.translations.items() if _is_about(records, project)}
+        one._project = project
         return one
+
+    def translations(self, issue: str) -> dict[str, IssueRecord]:
+        """The records of an issue by language; empty when the base has no such issue."""
+        found = self._told.get(issue)
+        if found is None:
+            store = self.searcher.store
+            records = store.records(store.header.columns.find(issue.casefold(), "/"))
+            found = self._told[issue] = {record.lang: record for record in records if record.issue == issue}
+        return found
+
+    def first_telling(self, issue: str) -> int:
+        """The row of the first issue that tells the same fault: they count as one. -1 when the base has no such
+        issue."""
+        found = self._first.get(issue)
+        if found is None:
+            columns = self.searcher.store.header.columns
+            rows = columns.find(issue.casefold(), "/")
+            found = self._first[issue] = int(columns.first_telling[rows[-1]]) if rows else -1
+        return found
+
+    def issue_at(self, row: int) -> str:
+        """The issue of a record."""
+        return self.searcher.store.records([row])[0].issue
+
+    def codes_of(self, row: int) -> Codes:
+        """The codes in the error lines of the issue at this row."""
+        found = self._codes.get(row)
+        if found is None:
+            records = self.translations(self.issue_at(row)).values()
+            found = self._codes[row] = codes("\n".join(line for record in records for line in record.errors))
+        return found
+
+    def is_wanted(self, issue: str) -> bool:
+        """Is the issue reported?"""
+        translations = self.translations(issue)
+        return bool(translations) and (self._project is None or _is_about(translations, self._project))
 
     def scan(self, chunks: Iterable[bytes], *, lang: Lang | None = None, warnings: bool = False) -> ScanReport:
         one = Scan(self, lang=lang, warnings=warnings)
@@ -93,8 +116,8 @@ class _Tally:
     """What was seen of one fingerprint (and one set of issues that it may stand for)."""
 
     fingerprint: Fingerprint
-    issues: frozenset[str]
-    """those that print a fingerprint of such a line, and no code that contradicts it"""
+    issues: frozenset[int]
+    """those that print a fingerprint of such a line, and no code that contradicts it (`Fingerprint.issues`)"""
     first: int
     text: str
     last: int = 0
@@ -132,7 +155,7 @@ class Scan:
         self._pending: list[_Pending] = []
         self._searches = 0
         self._has_traceback = False
-        self._tallies: dict[tuple[Fingerprint, frozenset[str]], _Tally] = {}
+        self._tallies: dict[tuple[Fingerprint, frozenset[int]], _Tally] = {}
         self._judged: dict[tuple[bytes, Codes], _Tally | None] = {}
         self._coded: dict[bytes, bool] = {}
         self._earlier: dict[str, Finding] = {}  # what was found by snapshots before this one
@@ -165,13 +188,15 @@ class Scan:
             result = self._scanner.searcher.search(decode_lines(log), 1, lang=self._lang, printed=True)
         except QueryError:  # no words
             return ()
-        issue = self._scanner.first_telling[result.hits[0].issue] if result.answered else ""
-        if issue not in self._scanner.wanted:
+        if not result.answered:
+            return ()
+        issue = self._scanner.issue_at(self._scanner.first_telling(result.hits[0].issue))
+        if not self._scanner.is_wanted(issue):
             return ()
         lines = [text_of(line).strip() for line in log.split(b"\n")]
         said = [one for one in (result.read_as.text, *result.read_as.signatures) if one.strip()]
         number = next((n for n, line in enumerate(lines, 1) if any(one.strip() in line for one in said)), 1)
-        translations, lang = self._scanner.translations[issue], self._lang or result.query.lang
+        translations, lang = self._scanner.translations(issue), self._lang or result.query.lang
         record = translations.get(lang) or next(iter(translations.values()))
         confidence, text = result.hits[0].confidence, lines[number - 1][:HALF_LINE]
         return (Finding(issue, record, confidence, number, number, 1, 1, text, self._scanner.searcher.base),)
@@ -184,7 +209,7 @@ class Scan:
         self._earlier = {
             finding.issue: replace(finding, record=translations.get(finding.record.lang, finding.record))
             for finding in earlier
-            if (translations := scanner.translations.get(finding.issue))
+            if (translations := scanner.translations(finding.issue))
         }
         self._tallies, self._judged, self._coded = {}, {}, {}
 
@@ -201,7 +226,7 @@ class Scan:
             # What launchers print says which failure it was only where the log does not show the failure itself.
             if tally.launcher and self._has_traceback:
                 continue
-            if tally.issue is not None and tally.issue in self._scanner.wanted:
+            if tally.issue is not None and self._scanner.is_wanted(tally.issue):
                 by_issue.setdefault(tally.issue, []).append(tally)
         found = {issue: self._finding(issue, tallies) for issue, tallies in by_issue.items()}
         found = {issue: joined(self._earlier.get(issue), found.get(issue)) for issue in {**self._earlier, **found}}
@@ -209,7 +234,7 @@ class Scan:
 
     def _finding(self, issue: str, tallies: list[_Tally]) -> Finding:
         first = min(tallies, key=lambda tally: (tally.first, -tally.fingerprint.weight))
-        translations = self._scanner.translations[issue]
+        translations = self._scanner.translations(issue)
         lang = self._lang or ("zh" if HAN_CHAR.search(first.text) else "en")
         return Finding(
             issue=issue,
@@ -304,12 +329,12 @@ class Scan:
                 _ = self._decide(tally, part, SURE) or self._decide(tally, text[start:end], SURE)
         return tally
 
-    def _agreeing(self, fingerprint: Fingerprint, line_codes: Codes) -> frozenset[str]:
+    def _agreeing(self, fingerprint: Fingerprint, line_codes: Codes) -> frozenset[int]:
         """The issues that print this fingerprint, without those whose code is another one."""
         if not line_codes:
             return fingerprint.issues
         return frozenset(
-            issue for issue in fingerprint.issues if not contradicts(line_codes, self._scanner.codes[issue])
+            issue for issue in fingerprint.issues if not contradicts(line_codes, self._scanner.codes_of(issue))
         )
 
     def _complete(self, lines: list[bytes]) -> None:
@@ -345,10 +370,12 @@ class Scan:
         except QueryError:  # no words
             return False
         best = result.hits[0] if result.answered else None
-        issue = self._scanner.first_telling[best.issue] if best else None
-        if best is None or issue not in tally.issues or best.confidence < sure:
+        if best is None or best.confidence < sure:
             return False
-        tally.issue, tally.confidence = issue, best.confidence
+        first = self._scanner.first_telling(best.issue)
+        if first not in tally.issues:
+            return False
+        tally.issue, tally.confidence = self._scanner.issue_at(first), best.confidence
         return True
 
 

@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from kb.index.profile import Profile, unpack
 from kb.index.rank import rank
 from kb.index.store import Views
 from kb.records import IssueRecord, Ranking
+
+if TYPE_CHECKING:
+    from kb.index.prints import Prints
 
 __all__ = ["MilvusStore"]
 
@@ -206,6 +209,17 @@ class MilvusStore:
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
         found = dict(self._ask(rows, ("record",), self._part("record", "digests")))
         return [IssueRecord.from_dict(json.loads(found[row])) for row in rows]
+
+    def prints(self) -> list[tuple[int, Prints]]:
+        """Made of all records: the engine keeps none."""
+        from kb.index.prints import prints_of_records
+
+        columns = self.header.columns
+        records: list[IssueRecord | None] = [None] * columns.size
+        rows = columns.rows().tolist()
+        for row, record in zip(rows, self.records(rows), strict=True):
+            records[row] = record
+        return [(0, prints_of_records(records))]
 
     def _part(self, field: str, digests: str) -> Callable[[int, Mapping[str, Any]], bytes]:
         def read(row: int, found: Mapping[str, Any]) -> bytes:

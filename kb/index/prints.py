@@ -1,0 +1,237 @@
+"""The prints of a segment: what its records print and say, as the recognition of lines in a log needs it.
+
+A print is a fingerprint without what depends on the whole base (`kb.logs.fingerprints`): runs of words, joined by "|".
+How much each word weighs, and which issues print it, is asked of all segments together when a line is looked up
+(`kb.scan.fingerprints`); so what is kept here depends on the records of this segment alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kb.arrays import Array
+from kb.index.chunk import Chunk
+from kb.index.terms import Terms
+from kb.logs.fingerprints import anchor_of, printed_by, said_by
+from kb.records import IssueRecord
+
+__all__ = ["Lists", "Prints", "PrintsBuilder", "prints_of_records", "text_of_prints"]
+
+_BETWEEN, _LINES = "\t", "\n"
+
+
+class Lists(NamedTuple):
+    """For each of some things the numbers of some others, ascending."""
+
+    starts: Array
+    """(things + 1,) int64: where the numbers of each begin"""
+    values: Array
+    """int32"""
+
+    def of(self, thing: int) -> Array:
+        return self.values[self.starts[thing] : self.starts[thing + 1]]
+
+    def turned(self, size: int) -> Lists:
+        """The other way round: for each of `size` others the numbers of the things."""
+        things = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+        return _lists(self.values, things, size)
+
+    def belongs(self, things: int) -> bool:
+        """Are these lists of so many things? Looks at two numbers."""
+        return (
+            self.starts.ndim == self.values.ndim == 1
+            and (self.starts.dtype, self.values.dtype) == (np.int64, np.int32)
+            and len(self.starts) == things + 1
+            and (self.starts[0], self.starts[-1]) == (0, len(self.values))
+        )
+
+    def is_sound(self, others: int) -> bool:
+        """Looks at every number."""
+        return bool(
+            (np.diff(self.starts) >= 0).all()
+            and self.values.min(initial=0) >= 0
+            and self.values.max(initial=-1) < others
+        )
+
+
+class Prints:
+    """Safe to share between threads."""
+
+    def __init__(self, arrays: Mapping[str, Array], size: int, *, look: bool = True) -> None:
+        """`size`: records. Raises KeyError or ValueError when the arrays do not fit together; with `look`, at every
+        number."""
+
+        def lists(name: str) -> Lists:
+            return Lists(arrays[f"{name}_starts"], arrays[name])
+
+        self.words: Terms = Terms.among(arrays, "words")
+        """of all records and their error lines, sorted"""
+        self.lines: Terms = Terms.among(arrays, "lines")
+        """the words of each distinct error line, with spaces between them; sorted"""
+        self.prints: Terms = Terms.among(arrays, "prints")
+        """the distinct prints, sorted"""
+        self.said: Lists = lists("said")
+        """word -> records whose text holds it"""
+        self.holding: Lists = lists("holding")
+        """word -> lines that hold it"""
+        self.anchored: Lists = lists("anchored")
+        """word -> prints that are looked at where a line holds it"""
+        self.printed: Lists = lists("printed")
+        """line -> records that print it"""
+        self.made: Lists = lists("made")
+        """print -> lines that it was made of"""
+        n, words, lines, prints = size, len(self.words), len(self.lines), len(self.prints)
+        kept = [
+            (self.said, words, n),
+            (self.holding, words, lines),
+            (self.anchored, words, prints),
+            (self.printed, lines, n),
+            (self.made, prints, lines),
+        ]
+        if not all(one.belongs(things) for one, things, _ in kept):
+            raise ValueError("the arrays of the prints do not belong together")
+        if look and not (
+            all(one.is_sound(others) for one, _, others in kept)
+            and all((np.diff(one.starts) >= 0).all() for one in (self.words, self.lines, self.prints))
+        ):
+            raise ValueError("the prints are of something that is not there")
+
+    def by_record(self, size: int) -> Callable[[int], tuple[str, str]]:
+        """The other way round, which a later build starts from: what each of the `size` records contributed, as
+        `text_of_prints` gives it."""
+        said, printed, made = self.said.turned(size), self.printed.turned(size), self.made.turned(len(self.lines))
+        words = self.words[:]
+
+        def contributed(row: int) -> tuple[str, str]:
+            lines = (self._line(line, made) for line in printed.of(row).tolist())
+            return " ".join(words[number] for number in said.of(row).tolist()), _LINES.join(lines)
+
+        return contributed
+
+    def _line(self, line: int, made: Lists) -> str:
+        return _BETWEEN.join([self.lines[line], *(self.prints[number] for number in made.of(line).tolist())])
+
+
+def text_of_prints(record: IssueRecord) -> tuple[str, str]:
+    """What a record contributes: its distinct words, with spaces between them; and its error lines, one a line, each
+    followed by its prints with tabs between them. Both sorted."""
+    lines = (_BETWEEN.join([line, *sorted(prints)]) for line, prints in sorted(printed_by(record).items()))
+    return " ".join(sorted(said_by(record))), _LINES.join(lines)
+
+
+class PrintsBuilder:
+    """Numbers what records print and say, a chunk at a time."""
+
+    def __init__(self) -> None:
+        self._words, self._lines, self._prints = _Names(), _Names(), _Names()
+        self._said, self._printed, self._made = _Pairs(), _Pairs(), _Pairs()
+        self._size = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """The next records."""
+        self.add_texts(chunk.prints)
+
+    def add_texts(self, texts: Iterable[tuple[str, str]]) -> None:
+        """The same, of each record what `text_of_prints` gives."""
+        for said, printed in texts:
+            row = self._size
+            self._said.add((self._words[word], row) for word in said.split())
+            for line, *prints in (one.split(_BETWEEN) for one in printed.split(_LINES) if one):
+                known = len(self._lines)
+                number = self._lines[line]
+                self._printed.add([(number, row)])
+                # Two lines of the same words may be written in two ways, and so have other prints.
+                self._made.add((self._prints[text], number) for text in prints)
+                if number == known:
+                    for word in line.split():
+                        self._words[word]
+            self._size += 1
+
+    def finish(self) -> dict[str, Array]:
+        """The arrays of the part. The builder is of no use afterwards."""
+        words, lines, prints = self._words.sorted(), self._lines.sorted(), self._prints.sorted()
+        word = {text: n for n, text in enumerate(words)}
+        holding = _Pairs()
+        for number, line in enumerate(lines):
+            holding.add((word[one], number) for one in set(line.split()))
+        anchored = _Pairs()
+        anchored.add((word[anchor_of(text)], number) for number, text in enumerate(prints))
+        place, line_place, print_place = (names.places() for names in (self._words, self._lines, self._prints))
+        lists = {
+            "said": self._said.lists(len(words), place),
+            "holding": holding.lists(len(words)),
+            "anchored": anchored.lists(len(words)),
+            "printed": self._printed.lists(len(lines), line_place),
+            "made": self._made.lists(len(prints), print_place, line_place),
+        }
+        return {
+            **Terms.of(words).arrays("words"),
+            **Terms.of(lines).arrays("lines"),
+            **Terms.of(prints).arrays("prints"),
+            **{f"{name}_starts": one.starts for name, one in lists.items()},
+            **{name: one.values for name, one in lists.items()},
+        }
+
+
+def prints_of_records(records: Sequence[IssueRecord | None]) -> Prints:
+    """Those of records that no segment keeps; None has none."""
+    builder = PrintsBuilder()
+    builder.add_texts(("", "") if record is None else text_of_prints(record) for record in records)
+    return Prints(builder.finish(), len(records), look=False)
+
+
+class _Names(dict[str, int]):
+    """A number for each text, in the order of arrival."""
+
+    def __missing__(self, text: str) -> int:
+        number = self[text] = len(self)
+        return number
+
+    def sorted(self) -> list[str]:
+        return sorted(self)
+
+    def places(self) -> Array:
+        """(texts,) int64: of each number its place among the sorted ones."""
+        place = np.empty(len(self), np.int64)
+        place[[self[text] for text in sorted(self)]] = np.arange(len(self))
+        return place
+
+
+class _Pairs:
+    """Pairs of numbers, eight bytes each."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Array] = []
+        self._open: list[tuple[int, int]] = []
+
+    def add(self, pairs: Iterable[tuple[int, int]]) -> None:
+        self._open += pairs
+        if len(self._open) > 1 << 16:
+            self._close()
+
+    def _close(self) -> None:
+        flat = itertools.chain.from_iterable(self._open)
+        self._blocks.append(np.fromiter(flat, np.int32, 2 * len(self._open)).reshape(-1, 2))
+        self._open = []
+
+    def lists(self, size: int, firsts: Array | None = None, seconds: Array | None = None) -> Lists:
+        """The distinct pairs as lists; `firsts` and `seconds`: what stands for each number."""
+        self._close()
+        pairs = np.concatenate(self._blocks)
+        self._blocks = []
+        first, second = pairs.T
+        first = first if firsts is None else firsts[first]
+        second = second if seconds is None else seconds[second]
+        return _lists(first, second, size)
+
+
+def _lists(first: Array, second: Array, size: int) -> Lists:
+    """The lists of the distinct pairs."""
+    keys = np.sort(np.asarray(first, np.int64) << 32 | np.asarray(second, np.int64))
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+    starts = np.searchsorted(keys, np.arange(size + 1, dtype=np.int64) << 32).astype(np.int64)
+    return Lists(starts, (keys & 0xFFFFFFFF).astype(np.int32))
