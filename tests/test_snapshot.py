@@ -375,7 +375,7 @@ def test_a_segment_that_cannot_be_begun_is_told(
 
     def fail(path: Any, *rest: Any, **named: Any) -> Any:
         nonlocal calls
-        if re.search(r"\.tmp-\d+-(records|profiles|views|rows|lexical|dense)\.", str(path)):
+        if re.search(r"\.tmp-\d+-(records|profiles|views|rows|lexical|prints|dense)\.", str(path)):
             calls += 1
             if calls == spool:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -594,7 +594,7 @@ def test_a_hostile_manifest_is_refused_and_leads_nowhere(index: Path, name: str)
         ask(index)
 
 
-@pytest.mark.parametrize("stem", ["records", "rows", "dense", "lexical"])
+@pytest.mark.parametrize("stem", ["records", "rows", "dense", "lexical", "prints"])
 @pytest.mark.parametrize("where", ["../{name}", "sub/{name}", "{folder}/{name}", "other.txt", "{name}\n", "{name}\0"])
 def test_a_name_that_leads_elsewhere_is_refused_though_the_file_is_right(index: Path, stem: str, where: str) -> None:
     path = index / snapshot.MANIFEST
@@ -621,8 +621,8 @@ def test_the_audit_hears_a_reader(index: Path) -> None:
 
 
 def test_an_unknown_format_is_named_with_the_command_that_helps(index: Path) -> None:
-    (index / snapshot.MANIFEST).write_bytes(manifest(format=8))
-    with pytest.raises(IndexCorrupt, match="format 8") as caught:
+    (index / snapshot.MANIFEST).write_bytes(manifest(format=99))
+    with pytest.raises(IndexCorrupt, match="format 99") as caught:
         FaissStore(index)
     assert "kb build" in (caught.value.hint or "")
 
@@ -779,7 +779,7 @@ def test_a_check_holds_one_record_at_a_time(write: Write, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("damage", [*DAMAGE, "manifest cut", "manifest removed"])
-@pytest.mark.parametrize("stem", ["records", "rows", "dense", "lexical", "articles"])
+@pytest.mark.parametrize("stem", ["records", "rows", "dense", "lexical", "prints", "articles"])
 def test_a_build_mends_what_is_damaged(
     index: Path, tmp_path: Path, encoder: FakeEncoder, stem: str, damage: str
 ) -> None:
@@ -870,7 +870,7 @@ def test_whole_files_that_do_not_belong_together_are_refused(
     ours, _ = snapshot.read_manifest(index)
     for path in (tmp_path / "other").glob("*-*"):
         shutil.copy(path, index)
-    for stem in ("records", "rows", "dense", "lexical"):
+    for stem in ("records", "rows", "dense", "lexical", "prints"):
         mixed = {**ours, "files": {**ours["files"], stem: theirs["files"][stem]}}
         (index / snapshot.MANIFEST).write_bytes(signed(mixed))
         with pytest.raises(IndexCorrupt):

@@ -31,6 +31,7 @@ from kb.index.chunk import Chunk
 from kb.index.faiss import FaissStore
 from kb.index.header import Filter, Header, Vocabulary
 from kb.index.pieces import Piece, joined
+from kb.index.prints import Prints, prints_of_records
 from kb.index.profile import Profile, unpack
 from kb.index.rank import rank
 from kb.index.store import Store, Views
@@ -447,6 +448,9 @@ class NaiveStore:
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
         return self._other.records(rows)
 
+    def prints(self) -> list[tuple[int, Prints]]:
+        return [(0, prints_of_records(self.records(range(len(self._bags)))))]
+
     def _ranking(self, scores: dict[int, float], k: int) -> Ranking:
         found = naive_rank(scores, k)
         return Ranking(tuple(row for row, _ in found), tuple(score for _, score in found))
@@ -468,7 +472,7 @@ def test_another_store_gives_the_same_answers(tmp_path: Path, write: Write) -> N
 
 def test_both_are_stores() -> None:
     members = [name for name in vars(Store) if not name.startswith("_")]
-    assert sorted(members) == ["dense", "header", "lexical", "profiles", "records", "views", "weights"]
+    assert sorted(members) == ["dense", "header", "lexical", "prints", "profiles", "records", "views", "weights"]
     assert all(hasattr(kind, name) for kind in (FaissStore, NaiveStore) for name in members if name != "header")
 
 

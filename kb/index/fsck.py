@@ -46,6 +46,7 @@ def check_index(folder: Path, articles: Path | None = None, *, named: bool = Tru
         for row in store.header.columns.rows().tolist():  # one at a time: all of a large base are many gigabytes
             store.records([row])
             store.profiles([row])
+        store.prints()
         if not named:
             refuse_folder(manifest["encoder"]["name"], folder)
         require_same(store, open_encoder(manifest["encoder"]["name"], offline=True))

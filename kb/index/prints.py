@@ -44,7 +44,8 @@ class Lists(NamedTuple):
         """Are these lists of so many things? Looks at two numbers."""
         return (
             self.starts.ndim == self.values.ndim == 1
-            and (self.starts.dtype, self.values.dtype) == (np.int64, np.int32)
+            and self.starts.dtype == np.int64
+            and self.values.dtype == np.int32
             and len(self.starts) == things + 1
             and (self.starts[0], self.starts[-1]) == (0, len(self.values))
         )

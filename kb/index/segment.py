@@ -88,6 +88,7 @@ class Segment:
         """Every file, also those of which a search reads parts. Raises FileNotFoundError, IndexCorrupt."""
         for entry in self._files.values():
             content(self._folder, entry)
+        _ = self.prints
 
     @cached_property
     def prints(self) -> Prints:

@@ -192,7 +192,11 @@ def _weight(word: str, idf: float) -> float:
         return TRIVIAL_WEIGHT
     if word in python_words():
         return MIN_WORD_WEIGHT
-    return max(MIN_WORD_WEIGHT, float(rarity(np.float64(_nats(word)))) * idf)
+    return max(MIN_WORD_WEIGHT, _rarity(word) * idf)
+
+
+def _rarity(word: str) -> float:
+    return float(rarity(np.array([_nats(word)]))[0])
 
 
 @lru_cache(maxsize=1 << 17)

@@ -1,7 +1,7 @@
 """The fingerprints of a base: which of them match a line, what they weigh here, and which issues print such a line.
 
-Nothing is prepared: what the segments keep (`kb.index.prints`) is looked up for the words of a line, and what depends on
-all of them, counted by the records that count, is worked out when a line needs it and then remembered.
+Nothing is prepared: what the segments keep (`kb.index.prints`) is looked up for the words of a line. What depends on
+all of them is worked out when a line needs it, from the records that count, and then remembered.
 """
 
 from __future__ import annotations

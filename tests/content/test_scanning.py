@@ -11,7 +11,6 @@ import pytest
 
 from kb import KnowledgeBase
 from kb.logs.classify import says_failure
-from kb.logs.fingerprints import Fingerprints
 from kb.logs.words import words_of
 from kb.scan import Scanner
 from kb.text import clean
@@ -91,9 +90,10 @@ def test_questions_that_the_base_does_not_answer_raise_no_alarm(scanner: Scanner
 
 def test_every_mark_stands_in_its_own_line(base: KnowledgeBase) -> None:
     records = base.records()
-    fingerprints = Fingerprints(records)
-    assert len(list(fingerprints)) > 1000
+    scanner = base.scanner()
+    assert len(list(scanner.fingerprints)) > 1000
     for record in records[::10]:
         for line in record.errors:
-            standing = fingerprints.matching(words_of(clean(line)))
-            assert not standing or record.issue in standing[0].issues | set().union(*(m.issues for m in standing))
+            standing = scanner.fingerprints.matching(words_of(clean(line)))
+            printing = set().union(*(mark.issues for mark in standing))
+            assert not standing or scanner.first_telling(record.issue) in printing
