@@ -874,7 +874,7 @@ def test_whole_files_that_do_not_belong_together_are_refused(
         mixed = {**ours, "files": {**ours["files"], stem: theirs["files"][stem]}}
         (index / snapshot.MANIFEST).write_bytes(signed(mixed))
         with pytest.raises(IndexCorrupt):
-            ask(index)
+            _ = FaissStore(index).prints() if stem == "prints" else ask(index)
 
 
 # readers while somebody builds

@@ -85,6 +85,8 @@ class Prints:
         """line -> records that print it"""
         self.made: Lists = lists("made")
         """print -> lines that it was made of"""
+        self.sizes: Array = arrays["sizes"]
+        """(records,) int32: how many distinct words each record says"""
         n, words, lines, prints = size, len(self.words), len(self.lines), len(self.prints)
         kept = [
             (self.said, words, n),
@@ -93,7 +95,7 @@ class Prints:
             (self.printed, lines, n),
             (self.made, prints, lines),
         ]
-        if not all(one.belongs(things) for one, things, _ in kept):
+        if self.sizes.shape != (n,) or not all(one.belongs(things) for one, things, _ in kept):
             raise ValueError("the arrays of the prints do not belong together")
         if look and not (
             all(one.is_sound(others) for one, _, others in kept)
@@ -170,6 +172,7 @@ class PrintsBuilder:
             "made": self._made.lists(len(prints), print_place, line_place),
         }
         return {
+            "sizes": np.bincount(lists["said"].values, minlength=self._size).astype(np.int32),
             **Terms.of(words).arrays("words"),
             **Terms.of(lines).arrays("lines"),
             **Terms.of(prints).arrays("prints"),

@@ -36,6 +36,7 @@ __all__ = [
     "printed_by",
     "said_by",
     "word_weight",
+    "words_in",
 ]
 
 MAX_LINE_CHARS = 1000  # of an error line; a longer one is a listing
@@ -116,7 +117,7 @@ def fingerprint_of(text: str, weight_of: Callable[[str], float]) -> Fingerprint:
     """What a print, as `printed_by` gives it, is in a base where the words have these weights; its issues are left
     open."""
     runs = tuple(f" {run} " for run in text.split(_BETWEEN))
-    words = frozenset(text.replace(_BETWEEN, " ").split())
+    words = words_in(text)
     weight = math.fsum(map(weight_of, _without_system_words(runs)))
     return Fingerprint(runs, words, _anchor(words), weight, frozenset())
 
@@ -145,10 +146,14 @@ def word_weight(word: str, spread: int, issues: int) -> float:
     return _weight(word, min(1.0, idf))
 
 
-@lru_cache(maxsize=1 << 16)
+def words_in(text: str) -> frozenset[str]:
+    """The words of a print."""
+    return frozenset(text.replace(_BETWEEN, " ").split())
+
+
 def anchor_of(text: str) -> str:
     """The word of a print by which it is found."""
-    return _anchor(frozenset(text.replace(_BETWEEN, " ").split()))
+    return _anchor(words_in(text))
 
 
 def _anchor(words: frozenset[str]) -> str:

@@ -9,17 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from kb.arrays import Array
 from kb.index.header import Columns
 from kb.index.prints import Prints
-from kb.logs.fingerprints import MIN_WEIGHT, Fingerprint, fingerprint_of, word_weight
+from kb.logs.fingerprints import MIN_WEIGHT, Fingerprint, fingerprint_of, word_weight, words_in
 
-__all__ = ["Fingerprints"]
+__all__ = ["Fingerprints", "Print"]
 
 _FEW = 16  # lines that are compared sooner than more of their words are looked up
+
+
+class Print(NamedTuple):
+    """A fingerprint of which the weight is not known yet."""
+
+    text: str
+    words: frozenset[str]
 
 
 class Fingerprints:
@@ -32,7 +40,8 @@ class Fingerprints:
         self._first = columns.first_telling
         self._issues = int(np.count_nonzero(self._first == np.arange(columns.size)))
         self._weights: dict[str, float] = {}
-        self._anchored: dict[str, list[Fingerprint]] = {}
+        self._anchored: dict[str, list[Print]] = {}
+        self._weighed: dict[str, Fingerprint] = {}
         self._printing: dict[tuple[str, ...], frozenset[int]] = {}
 
     @cached_property
@@ -47,10 +56,11 @@ class Fingerprints:
     def __iter__(self) -> Iterator[Fingerprint]:
         for anchor in sorted(self.anchors):
             for one in self.anchored(anchor):
-                yield replace(one, issues=self._printing_it(one))
+                if (found := self.weighed(one.text)).weight >= MIN_WEIGHT:
+                    yield replace(found, issues=self._printing_it(found))
 
-    def anchored(self, anchor: str) -> list[Fingerprint]:
-        """Those that are found by this word, their issues left open."""
+    def anchored(self, anchor: str) -> list[Print]:
+        """Those that are found by this word."""
         found = self._anchored.get(anchor)
         if found is None:
             texts = {
@@ -59,20 +69,23 @@ class Fingerprints:
                 for number in _listed(part.anchored.of, part.words.find(anchor)).tolist()
                 if self._counts(start, part, number)
             }
-            every = (fingerprint_of(text, self._weight_of) for text in sorted(texts))
-            found = self._anchored[anchor] = [one for one in every if one.weight >= MIN_WEIGHT]
+            found = self._anchored[anchor] = [Print(text, words_in(text)) for text in sorted(texts)]
+        return found
+
+    def weighed(self, text: str) -> Fingerprint:
+        """What a print is in this base, its issues left open."""
+        found = self._weighed.get(text)
+        if found is None:
+            found = self._weighed[text] = fingerprint_of(text, self._weight_of)
         return found
 
     def matching(self, words: str) -> list[Fingerprint]:
         """Those that match the line, as `words_of` returns it; the highest weight first."""
         present = set(words.split())
-        found = [
-            replace(one, issues=self._printing_it(one))
-            for anchor in present & self.anchors
-            for one in self.anchored(anchor)
-            if one.words <= present and one.matches(words)
-        ]
-        return sorted(found, key=lambda one: (-one.weight, one.runs))
+        near = [self.weighed(p.text) for a in present & self.anchors for p in self.anchored(a) if p.words <= present]
+        found = [one for one in near if one.weight >= MIN_WEIGHT and one.matches(words)]
+        whole = (replace(one, issues=self._printing_it(one)) for one in found)
+        return sorted(whole, key=lambda one: (-one.weight, one.runs))
 
     def _counts(self, start: int, part: Prints, number: int) -> bool:
         """Is the print of a record that counts?"""
