@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _MOST_COMPARED = 20_000  # ids, when somebody asks for one that is not there
 
 MOST_SCANNED = 100_000
-"""records of a base whose error lines are looked for in logs: a millisecond each, and some kilobytes of memory"""
+"""records of a base in Milvus whose error lines are looked for in logs: it keeps no prints, and to make them of all
+records takes a millisecond each"""
 
 __all__ = ["MAX_K", "MOST_SCANNED", "Catalogue", "KnowledgeBase", "Votes", "catalogue_of", "scan_lines", "with_votes"]
 
@@ -273,16 +274,17 @@ class KnowledgeBase:
 
     @property
     def _is_too_large_to_scan(self) -> bool:
-        return self.searcher.store.header.columns.size > MOST_SCANNED
+        store = self.searcher.store
+        return not isinstance(store, FaissStore) and store.header.columns.size > MOST_SCANNED
 
     def scanner(self, project: str | None = None) -> Scanner:
         """What finds the issues of the newest snapshot in logs; `project`: only those of this project or tag. Raises
-        QueryError for a base of more than `MOST_SCANNED` records."""
+        QueryError for a base in Milvus of more than `MOST_SCANNED` records."""
         from kb.scan import Scanner
 
         if self._is_too_large_to_scan:
             raise QueryError(
-                f"a scan knows the error lines of every issue, and this base has more than {MOST_SCANNED:,} records",
+                f"a scan reads the error lines of every issue, and this Milvus has more than {MOST_SCANNED:,} records",
                 path=self.where,
                 hint="kb search takes the lines of the failure",
             )

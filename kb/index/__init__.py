@@ -20,6 +20,7 @@ term weights; what they are worth is decided in `kb.search`.
     header     what each row is, and what is known of a term
     vectors    the nearest by vector, exactly or by a FAISS index that proposes
     lexicon    terms, postings and what they weigh (bm25, maxscore, rank)
+    prints     what lines of logs are recognised by
     encoded    which encoder made an index, and is it this one?
     locate     which base is meant here; trust: may it answer?
     user       the user's cache and settings folders

@@ -7,7 +7,6 @@ How much each word weighs, and which issues print it, is asked of all segments t
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -37,8 +36,8 @@ class Lists(NamedTuple):
 
     def turned(self, size: int) -> Lists:
         """The other way round: for each of `size` others the numbers of the things."""
-        things = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
-        return _lists(self.values, things, size)
+        things = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return _lists(self.values.astype(np.int64) << 32 | things, size)
 
     def belongs(self, things: int) -> bool:
         """Are these lists of so many things? Looks at two numbers."""
@@ -210,32 +209,39 @@ class _Pairs:
 
     def __init__(self) -> None:
         self._blocks: list[Array] = []
-        self._open: list[tuple[int, int]] = []
+        self._open: list[int] = []
 
     def add(self, pairs: Iterable[tuple[int, int]]) -> None:
-        self._open += pairs
-        if len(self._open) > 1 << 16:
+        self._open += [first << 32 | second for first, second in pairs]
+        if len(self._open) >= 1 << 16:
             self._close()
 
     def _close(self) -> None:
-        flat = itertools.chain.from_iterable(self._open)
-        self._blocks.append(np.fromiter(flat, np.int32, 2 * len(self._open)).reshape(-1, 2))
+        self._blocks.append(np.array(self._open, np.int64))
         self._open = []
 
     def lists(self, size: int, firsts: Array | None = None, seconds: Array | None = None) -> Lists:
-        """The distinct pairs as lists; `firsts` and `seconds`: what stands for each number."""
+        """The distinct pairs as lists. `firsts` and `seconds`: what stands for each number. Nothing is kept."""
         self._close()
-        pairs = np.concatenate(self._blocks)
-        self._blocks = []
-        first, second = pairs.T
-        first = first if firsts is None else firsts[first]
-        second = second if seconds is None else seconds[second]
-        return _lists(first, second, size)
+        keys = np.empty(sum(map(len, self._blocks)), np.int64)
+        end = len(keys)
+        while self._blocks:  # what was laid out is freed
+            block = self._blocks.pop()
+            first, second = block >> 32, block & _LOW
+            first = first if firsts is None else firsts[first]
+            second = second if seconds is None else seconds[second]
+            keys[end - len(block) : end] = first << 32 | second
+            end -= len(block)
+        return _lists(keys, size)
 
 
-def _lists(first: Array, second: Array, size: int) -> Lists:
-    """The lists of the distinct pairs."""
-    keys = np.sort(np.asarray(first, np.int64) << 32 | np.asarray(second, np.int64))
-    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+_LOW = 0xFFFFFFFF
+
+
+def _lists(keys: Array, size: int) -> Lists:
+    """The lists of the distinct pairs `first << 32 | second`, which are put in order in their place."""
+    keys.sort()
+    if (again := keys[1:] == keys[:-1]).any():
+        keys = np.concatenate([keys[:1], keys[1:][~again]])
     starts = np.searchsorted(keys, np.arange(size + 1, dtype=np.int64) << 32).astype(np.int64)
-    return Lists(starts, (keys & 0xFFFFFFFF).astype(np.int32))
+    return Lists(starts, (keys & _LOW).astype(np.int32))

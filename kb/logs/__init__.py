@@ -12,7 +12,7 @@ lines, or the fingerprints that match a line. Everything works on text alone, in
     conditions    what an article demands of these: `unallocated >= 0.5 GiB`
     read          a pasted question or log -> `Query`: signatures, prose, context
     errors        the error lines that a page quotes, in a fence or inside a sentence
-    fingerprints  the error lines of a base as runs of words, and those that match a line
+    fingerprints  error lines as runs of words, and what a word weighs
     lines         bytes of a log in pieces -> whole lines as text
     unpack        a packed log -> its bytes in pieces
 
