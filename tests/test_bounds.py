@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import CORPUS
@@ -14,6 +13,7 @@ from conftest import CORPUS
 import kb
 from kb import KnowledgeBase, Scanner
 from kb.index.build import code
+from kb.index.store import Store
 from kb.records import SearchResult
 from kb.search import searcher
 from kb.search.verdict import KNOWN_AT, LIKELY_AT
@@ -115,12 +115,9 @@ class Oracle:
         self.texts: list[str] = []
         self._base, self._answer, self._confidence = base, answer, confidence
 
-    def records(self) -> list[Any]:
-        return self._base.records()
-
     @property
-    def first_telling(self) -> dict[str, str]:
-        return self._base.searcher.first_telling
+    def store(self) -> Store:
+        return self._base.searcher.store
 
     @property
     def base(self) -> str:

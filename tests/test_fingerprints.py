@@ -179,6 +179,28 @@ def test_numbers_of_what_is_not_there_are_refused(name: str, value: int) -> None
             Prints(hostile, len(WHAT))
 
 
+@pytest.mark.parametrize("name", ["words", "lines", "prints"])
+@pytest.mark.parametrize("at", [0, 5, -1])
+def test_names_that_are_no_text_are_refused(name: str, at: int) -> None:
+    hostile = {key: array.copy() for key, array in arrays().items()}
+    hostile[f"{name}_block"][at] = 0xFF
+    with pytest.raises(ValueError, match="not there"):
+        Prints(hostile, len(WHAT))
+    hostile = {key: array.copy() for key, array in arrays().items()}
+    hostile[f"{name}_starts"][1] = 0
+    with pytest.raises(ValueError, match="not there"):
+        Prints(hostile, len(WHAT))
+
+
+def test_a_name_that_begins_within_a_character_is_refused() -> None:
+    whole = arrays()
+    starts = whole["words_starts"].copy()
+    (at,) = np.flatnonzero(whole["words_block"][starts[:-1]] >= 0xE0)[:1]
+    starts[at] += 1
+    with pytest.raises(ValueError, match="not there"):
+        Prints({**whole, "words_starts": starts}, len(WHAT))
+
+
 @pytest.mark.parametrize("name", sorted(arrays()))
 def test_arrays_that_do_not_belong_together_are_refused(name: str) -> None:
     whole = arrays()

@@ -98,7 +98,7 @@ class Prints:
             raise ValueError("the arrays of the prints do not belong together")
         if look and not (
             all(one.is_sound(others) for one, _, others in kept)
-            and all((np.diff(one.starts) >= 0).all() for one in (self.words, self.lines, self.prints))
+            and all(one.is_sound() for one in (self.words, self.lines, self.prints))
         ):
             raise ValueError("the prints are of something that is not there")
 

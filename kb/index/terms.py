@@ -76,6 +76,17 @@ class Terms(Sequence[str]):
     def _encoded(self, number: int) -> bytes:
         return bytes(self._bytes[self._starts[number] : self._starts[number + 1]])
 
+    def is_sound(self) -> bool:
+        """Looks at every byte: is each term a text of at least one character?"""
+        first = self.starts[:-1]
+        if (np.diff(self.starts) <= 0).any() or (self.block[first] & 0xC0 == 0x80).any():
+            return False
+        try:
+            str(self.block.tobytes(), *_CODEC)
+        except UnicodeDecodeError:
+            return False
+        return True
+
     def find(self, term: str) -> int:
         """The term's number, or -1."""
         return int(self.numbers([term])[0])

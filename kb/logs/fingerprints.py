@@ -157,7 +157,10 @@ def anchor_of(text: str) -> str:
 
 
 def _anchor(words: frozenset[str]) -> str:
-    return max(sorted(words), key=lambda word: (not word.isdigit(), word.isascii(), not _is_trivial(word), _nats(word)))
+    def key(word: str) -> tuple[bool, bool, bool, float]:
+        return not word.isdigit(), word.isascii(), not _is_trivial(word), _nats(word)
+
+    return max(sorted(words), key=key, default="")
 
 
 def _runs_of(line: str) -> Iterator[tuple[str, ...]]:
