@@ -317,9 +317,7 @@ def verify(folder: Path, entry: Mapping[str, Any]) -> os.stat_result:
     return state
 
 
-def checked(
-    file: BinaryIO | mmap.mmap, path: Path, entry: Mapping[str, Any], most: int = _PIECE
-) -> Iterator[bytes]:
+def checked(file: BinaryIO | mmap.mmap, path: Path, entry: Mapping[str, Any], most: int = _PIECE) -> Iterator[bytes]:
     """A file in pieces of at most so many bytes. At its end raises IndexCorrupt when it is not what the manifest
     says."""
     digest, size = hashlib.sha256(), 0
