@@ -43,12 +43,12 @@ class Part:
 
 
 PARTS = {
-    "growth": Part("growth", 0.18, "does time grow with the text, whatever it holds?"),
-    "states": Part("states", 0.24, "edits, builds, kills, damage: does the base say what a dictionary says?"),
-    "bytes": Part("fuzz", 0.24, "does any input of any reader raise more than a clear error, or take long?"),
+    "growth": Part("growth", 0.15, "does time grow with the text, whatever it holds?"),
+    "states": Part("states", 0.22, "edits, builds, kills, damage: does the base say what a dictionary says?"),
+    "bytes": Part("fuzz", 0.22, "does any input of any reader raise more than a clear error, or take long?"),
     "contract": Part("contract", 0.09, "do answers over HTTP keep /openapi.json?"),
     "load": Part("load", 0.07, "asked while it is built: is each answer of one state?"),
-    "mutants": Part("mutants", 0.18, "do the tests notice wrong code?"),
+    "mutants": Part("mutants", 0.25, "do the tests notice wrong code?"),
 }
 
 

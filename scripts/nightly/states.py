@@ -30,7 +30,7 @@ from outcome import Outcome
 
 from kb.base import KnowledgeBase
 from kb.encoders import open_encoder
-from kb.errors import IndexCorrupt, IndexMissing, KbError
+from kb.errors import IndexCorrupt, IndexMissing
 from kb.index import pieces, segment
 from kb.index.build import build
 
