@@ -1,13 +1,14 @@
 """Do the tests notice when the code is wrong? Changes one place of it at a time and runs the tests of that module.
 
-    python scripts/mutate.py [MODULE ...] [--sample 40] [--seed 0] [--jobs 2] [--timeout 300]
+    python scripts/mutate.py [MODULE ...] [--sample 40] [--fixed N] [--minutes M] [--seed 0] [--jobs 2] [--timeout 300]
 
 MODULE is a path or a pattern such as `kb/search/*.py`; without any, those of `MODULES`. A mutant is killed when a test
-fails or runs out of time, and survives when all pass. Always tried are the mutants of `FIXED`, which once survived; the
-others are drawn at random from all the places where an operator, a constant, a condition, a returned value or a
-statement can be changed. Each runs in a copy of the repository. Tests that fail without any change are left out and
-named first; a module whose tests are all skipped here (no browser) is left out, too. Exit code 1 where a mutant of
-`FIXED` survives or its place is gone.
+fails or runs out of time, and survives when all pass: first the quick ones are asked, and where these pass those that
+take long (`KB_TEST_THOROUGH`). Tried first are the mutants of `FIXED`, which once survived; the others are drawn at
+random from all the places where an operator, a constant, a condition, a returned value or a statement can be changed.
+Each runs in a copy of the repository. Tests that fail without any change are left out and named first; a module whose
+tests are all skipped here (no browser) is left out, too. Exit code 1 where a mutant of `FIXED` survives or its place is
+gone.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import math
 import os
 import random
 import re
@@ -169,6 +171,8 @@ def fixed_mutants() -> Iterator[Mutant | str]:
         yield Mutant(path, f"{path}: {pattern} -> {replacement}", text) if times else f"{path}: no {pattern} any more"
 
 
+NOT_TRIED = "not tried"
+
 # --- runs -----------------------------------------------------------------------------------------------------------
 
 
@@ -182,10 +186,10 @@ def copy_of_the_repository(folder: Path) -> Path:
     return Path(shutil.copytree(ROOT, folder / "repository", ignore=ignored))
 
 
-def run_tests(tree: Path, *arguments: str, timeout: float) -> tuple[int, list[str]]:
+def run_tests(tree: Path, *arguments: str, timeout: float, thorough: bool) -> tuple[int, list[str]]:
     """The exit code of pytest, and the tests that failed. Raises TimeoutExpired."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(tree), "KB_TEST_THOROUGH": str(int(thorough))}
     process = subprocess.Popen(
         command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -201,22 +205,28 @@ def unchanged(names: tuple[str, ...], trees: Queue[Path], timeout: float) -> lis
     """The tests that fail without any change; None where none can run."""
     tree = trees.get()
     try:
-        code, failed = run_tests(tree, *names, timeout=2 * timeout)
+        code, failed = run_tests(tree, *names, timeout=2 * timeout, thorough=True)
     finally:
         trees.put(tree)
     return failed if code in (0, 1) else None
 
 
-def try_mutant(mutant: Mutant, without: list[str], trees: Queue[Path], timeout: float) -> str | None:
-    """What noticed it; None when nothing did."""
+def try_mutant(mutant: Mutant, without: list[str], trees: Queue[Path], timeout: float, until: float) -> str | None:
+    """What noticed it; None when nothing did, and NOT_TRIED after `until`."""
+    if time.monotonic() > until:
+        return NOT_TRIED
     tree = trees.get()
     file = tree / mutant.path
     before = file.read_bytes()
     try:
         file.write_text(mutant.source, "utf-8")
         left_out = [f"--deselect={name}" for name in without]
-        code, failed = run_tests(tree, "-x", *left_out, *tests_of(mutant.path), timeout=timeout)
-        return None if code == 0 else failed[0] if failed else f"exit code {code}"
+        for thorough in (False, True):
+            names = tests_of(mutant.path)
+            code, failed = run_tests(tree, "-x", *left_out, *names, timeout=timeout, thorough=thorough)
+            if code not in (0, 5):  # 5: of these tests all take long
+                return failed[0] if failed else f"exit code {code}"
+        return None
     except subprocess.TimeoutExpired:
         return "out of time"
     finally:
@@ -228,6 +238,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", default=MODULES, metavar="MODULE")
     parser.add_argument("--sample", type=int, default=40, help="how many random mutants in all (40)")
+    parser.add_argument("--fixed", type=int, default=len(FIXED), help="how many of those that survived once (all)")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after so many no other one is begun")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for the tests of one mutant (300)")
@@ -244,9 +256,11 @@ def main() -> int:
     fixed = [one for one in known if isinstance(one, Mutant) and tests_of(one.path)]
     if list(options.modules) != list(MODULES):
         fixed = [one for one in fixed if one.path in paths]
+    fixed = chance.sample(fixed, min(options.fixed, len(fixed)))
     mutants = fixed + chosen
 
     started = time.monotonic()
+    until = started + 60 * options.minutes
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
         trees: Queue[Path] = Queue()
         for number in range(options.jobs):
@@ -261,16 +275,20 @@ def main() -> int:
         mutants = [one for one in mutants if broken[tests_of(one.path)] is not None]
         survived = []
         noticed = pool.map(
-            lambda one: try_mutant(one, broken[tests_of(one.path)] or [], trees, options.timeout), mutants
+            lambda one: try_mutant(one, broken[tests_of(one.path)] or [], trees, options.timeout, until), mutants
         )
+        tried = 0
         for mutant, why in zip(mutants, noticed, strict=True):
+            if why == NOT_TRIED:
+                continue
+            tried += 1
             print(f"{'killed  ' if why else 'SURVIVED'}  {mutant.what}{f'  by {why}' if why else ''}", flush=True)
             if not why:
                 survived.append(mutant)
     for one in gone:
         print("gone      " + one)
     seconds = time.monotonic() - started
-    print(f"{len(mutants) - len(survived)} killed, {len(survived)} survived of {len(mutants)} in {seconds:.0f} s")
+    print(f"{tried - len(survived)} killed, {len(survived)} survived of {tried} in {seconds:.0f} s")
     return int(bool(gone) or any(one in survived for one in fixed))
 
 

@@ -1,115 +1,143 @@
 """What takes too long for every commit: states, bytes, requests and load that nobody thought of, and whether the tests
 would notice wrong code.
 
-    python scripts/nightly [--only PART ...] [--minutes 28] [--self-test]
+    python scripts/nightly [--only PART ...] [--minutes 24] [--seed N] [--self-test]
 
-Prints a table: what was tried, how often, what went wrong (below it, whole). Exits with 1 when anything did.
-`--self-test` gives each part something broken, and demands that it complains. With atheris (`pip install atheris`) the
-fuzzing is led by branches; without, it changes known good inputs at random. `make nightly` installs what this needs.
+Prints a table: what was tried, how often, how many of each kind of failure; below it, the failures. Exits with 1 when
+there is one. Each part runs in a process of its own, so that one that crashes or hangs is a line of the table. The seed
+is the day's number, if none is given: each night tries other things. `--self-test` breaks something on purpose, in
+several ways for each part, and demands the right complaint. With atheris (`pip install atheris`) the fuzzing is led by
+branches; without, it changes known good inputs at random. `make nightly` installs what this needs.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
+import json
 import os
-import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import contract
-import fuzz
-import load
-import states
-from outcome import Outcome
+from outcome import KINDS, Outcome
 
-ROOT = Path(__file__).parent.parent.parent
+START_S = 300  # a part may take so much longer than its share: for its start, and to shorten what it found
 
 
 @dataclass(frozen=True)
 class Part:
-    run: Callable[..., Outcome]
+    """A module with `run(seconds, seed, broken="")`, and in BROKEN what it can break -> a kind that it must notice."""
+
+    module: str
     share: float
-    """of the time; growth takes what it takes"""
+    """of the time"""
     asks: str
-    can_break: bool = True
 
 
-def growth(seconds: float) -> Outcome:
-    """The tests of how time grows, of every pattern and reader, at their full size."""
-    command = [sys.executable, "-m", "pytest", "tests", "-p", "no:cacheprovider", "-k", GROWTH]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "KB_TEST_THOROUGH": "1"}, capture_output=True, text=True, timeout=900
-    )
-    passed = re.findall(r"(\d+) passed", done.stdout)
-    outcome = Outcome()
-    outcome.tried["laws"] = int(passed[-1]) if passed else 0
-    if done.returncode or not passed:
-        outcome.wrong.append(done.stdout[-3000:])
-    return outcome
-
-
-def mutants(seconds: float) -> Outcome:
-    """Some mutants, other ones each day. One that survives is told and nothing wrong, but for those that once did."""
-    sample, seed = str(max(int(seconds / 25), 1)), str(int(time.time() / 86400))
-    command = [sys.executable, str(ROOT / "scripts" / "mutate.py"), "--sample", sample, "--seed", seed]
-    outcome = Outcome()
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        for line in process.stdout:
-            outcome.tried["mutants killed"] += line.startswith("killed")
-            if line.startswith("SURVIVED"):
-                outcome.tried["mutants that survived"] += 1
-                print(line, end="", flush=True)
-    if process.returncode:
-        outcome.wrong.append("a mutant survived that tests once killed: scripts/mutate.py --sample 0")
-    return outcome
-
-
-GROWTH = "time_grows or pattern or long_runs"
 PARTS = {
-    "growth": Part(growth, 0.05, "does time grow with the text, whatever it holds?", can_break=False),
-    "states": Part(states.run, 0.25, "edits, builds, kills, damage: does the base say what a dictionary says?"),
-    "bytes": Part(fuzz.run, 0.15, "does any input of any reader raise more than a clear error, or take long?"),
-    "contract": Part(contract.run, 0.1, "do answers over HTTP keep /openapi.json?"),
-    "load": Part(load.run, 0.1, "asked while it is built: is each answer of one state?"),
-    "mutants": Part(mutants, 0.25, "do the tests notice wrong code?", can_break=False),
+    "growth": Part("growth", 0.15, "does time grow with the text, whatever it holds?"),
+    "states": Part("states", 0.22, "edits, builds, kills, damage: does the base say what a dictionary says?"),
+    "bytes": Part("fuzz", 0.22, "does any input of any reader raise more than a clear error, or take long?"),
+    "contract": Part("contract", 0.09, "do answers over HTTP keep /openapi.json?"),
+    "load": Part("load", 0.07, "asked while it is built: is each answer of one state?"),
+    "mutants": Part("mutants", 0.25, "do the tests notice wrong code?"),
 }
+
+
+def alone(name: str, seconds: float, seed: int, broken: str = "") -> Outcome:
+    """Runs a part in a process of its own, and ends all that it started."""
+    with tempfile.TemporaryDirectory(prefix="kb-nightly-", ignore_cleanup_errors=True) as folder:
+        report = Path(folder, "report.json")
+        command = [sys.executable, __file__, "--report", str(report), "--only", name, "--seed", str(seed)]
+        command += ["--minutes", str(seconds / 60), "--broken", broken]
+        (Path(folder) / "tmp").mkdir()
+        # What a killed part leaves behind goes with the folder; the user's cache stays as it is.
+        environment = {**os.environ, "TMPDIR": f"{folder}/tmp", "XDG_CACHE_HOME": f"{folder}/cache"}
+        with (Path(folder) / "log").open("w+", errors="replace") as log:
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            try:
+                code: int | None = process.wait(seconds + START_S)
+            except subprocess.TimeoutExpired:
+                code = None
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+            log.seek(0)
+            said = log.read()[-3000:]
+        if report.exists():
+            told = json.loads(report.read_text("utf-8"))
+            wrong = [(kind, what) for kind, what in told["wrong"]]
+            return Outcome(Counter(told["tried"]), wrong, told["remarks"])
+        if code is None:
+            return Outcome(wrong=[("hung", f"did not end in {seconds + START_S:.0f} s\n{said}")])
+        return Outcome(wrong=[("crashed", f"ended with {code}\n{said}")])
+
+
+def report(name: str, seconds: float, seed: int, broken: str, to: Path) -> None:
+    """What the process of a part does."""
+    try:
+        outcome = importlib.import_module(PARTS[name].module).run(seconds, seed, broken=broken)
+    except Exception:
+        outcome = Outcome(wrong=[("crashed", traceback.format_exc())])
+    told = {"tried": dict(outcome.tried), "wrong": outcome.wrong, "remarks": outcome.remarks}
+    to.write_text(json.dumps(told), "utf-8")
+
+
+def tell(name: str, outcome: Outcome, seconds: float) -> str:
+    counts = Counter(kind for kind, _ in outcome.wrong)
+    tried = ", ".join(f"{count:,} {what}" for what, count in outcome.tried.items() if what) or "nothing"
+    return f"{name:24}" + "".join(f"{counts[kind]:>8}" for kind in KINDS) + f"{seconds:>9.0f}  {tried}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--minutes", type=float, default=28, help="for all parts together (28)")
+    parser.add_argument("--minutes", type=float, default=24, help="for all parts that run, together (24)")
+    parser.add_argument("--seed", type=int, default=int(time.time() / 86400), help="the day's number, if none is given")
     parser.add_argument("--self-test", action="store_true", help="does each part notice what is broken?")
+    parser.add_argument("--report", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--broken", default="", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if not importlib.util.find_spec("atheris"):
-        print("atheris is not here: inputs are changed at random (pip install atheris)\n")
-    wrong: list[str] = []
-    print(f"{'part':10}{'seconds':>9}{'wrong':>7}  tried")
+    if args.report:
+        report(args.only[0], args.minutes * 60, args.seed, args.broken, args.report)
+        return 0
+    led = "led by branches" if importlib.util.find_spec("atheris") else "changed at random (pip install atheris)"
+    print(f"seed {args.seed}; bytes are {led}", flush=True)
+    head = f"\n{'':24}" + "".join(f"{kind:>8}" for kind in KINDS) + f"{'seconds':>9}  tried"
+    failed: list[str] = []
+    rows: list[str] = []
+    whole = sum(PARTS[name].share for name in args.only)
     for name in args.only:
-        part = PARTS[name]
-        if args.self_test and not part.can_break:
-            continue
-        started = time.monotonic()
-        try:
-            found = part.run(10.0, broken=True) if args.self_test else part.run(part.share * args.minutes * 60)
-        except Exception:
-            found = Outcome(wrong=[traceback.format_exc()])
-        tried = ", ".join(f"{count:,} {what}" for what, count in found.tried.items() if what) or "nothing"
-        print(f"{name:10}{time.monotonic() - started:>9.0f}{len(found.wrong):>7}  {tried}", flush=True)
-        if args.self_test:
-            wrong += [] if found.wrong else [f"{name} noticed nothing"]
-        else:
-            wrong += [f"{name}: {one}" for one in found.wrong]
-    for one in wrong:
+        broken = importlib.import_module(PARTS[name].module).BROKEN if args.self_test else {"": ""}
+        for variant, kind in broken.items():
+            started = time.monotonic()
+            seconds = 20.0 if args.self_test else PARTS[name].share / whole * args.minutes * 60
+            print(f"{name}{variant and ', '}{variant}: {PARTS[name].asks}", flush=True)
+            outcome = alone(name, seconds, args.seed, variant)
+            rows.append(tell(variant or name, outcome, time.monotonic() - started))
+            for remark in outcome.remarks:
+                print(f"    {remark}")
+            if not args.self_test:
+                failed += [f"{name}, {kind}: {what}" for kind, what in outcome.wrong]
+                if not sum(outcome.tried.values()):
+                    failed.append(f"{name}: nothing was tried")
+            elif kind not in {seen for seen, _ in outcome.wrong}:
+                failed.append(f"{name}, {variant}: should be {kind}, and was {outcome.wrong or 'not noticed'}")
+    print(head, *rows, sep="\n")
+    for one in failed:
         print(f"\n--- {one}")
-    return int(bool(wrong))
+    if not failed:
+        print("\neverything broken was noticed" if args.self_test else "\nnothing went wrong")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from outcome import Outcome
@@ -17,11 +18,12 @@ from kb.index.build import build
 CORPUS = Path(__file__).parent.parent.parent / "tests" / "corpus"
 EXAMPLES = 60  # of an operation, for each seed
 _JSON = {"200": {"description": "", "content": {"application/json": {}}}}
+BROKEN: Mapping[str, str] = {"another contract": "wrong"}
 NOT_OURS = {"openapi": "3.1.0", "info": {"title": "", "version": ""}, "paths": {"/": {"get": {"responses": _JSON}}}}
 
 
-def run(seconds: float, *, broken: bool = False) -> Outcome:
-    """`broken`: a contract that says of the page that it is JSON."""
+def run(seconds: float, seed: int, *, broken: str = "") -> Outcome:
+    """Broken, it is another contract, which says of the page that it is JSON."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory(prefix="kb-contract-") as name:
         folder = Path(name)
@@ -37,15 +39,19 @@ def run(seconds: float, *, broken: bool = False) -> Outcome:
                 (folder / "bad.json").write_text(json.dumps(NOT_OURS))
                 asks[4:5] = [str(folder / "bad.json"), "--url", address]
             asks += ["--phases", "coverage,fuzzing", "--exclude-checks", "positive_data_acceptance"]
-            until, seed = time.monotonic() + seconds, 1
+            until, turn = time.monotonic() + seconds, 0
             while time.monotonic() < until and not outcome.wrong:
-                more = ["--max-examples", str(EXAMPLES), "--seed", str(seed)]
+                more = ["--max-examples", str(EXAMPLES), "--seed", str(seed * 1000 + turn)]
                 done = subprocess.run([*asks, *more], capture_output=True, text=True, cwd=folder)
                 made = re.search(r"(\d+) generated", done.stdout)
                 outcome.tried["requests"] += int(made[1]) if made else 0
-                if done.returncode or not made or server.poll() is not None:
-                    outcome.wrong.append(f"seed {seed}: {done.stdout[-3000:]}{done.stderr[-1000:]}")
-                seed += 1
+                if server.poll() is not None:
+                    outcome.note(
+                        "crashed", f"the server ended with {server.returncode}: {(folder / 'log').read_text()}"
+                    )
+                elif done.returncode or not made:
+                    outcome.note("wrong", f"turn {turn}: {done.stdout[-3000:]}{done.stderr[-1000:]}")
+                turn += 1
         finally:
             server.terminate()
             server.wait(30)

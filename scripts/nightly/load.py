@@ -17,16 +17,17 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from made_up import article
+from made_up import article, line_of
 from outcome import Outcome
 
 from kb.index.build import build
 
 CLIENTS = 6
 NAMES = [f"{kind}{n}" for kind in ("flux", "tide", "lantern") for n in range(7)]
+BROKEN: Mapping[str, str] = {"another number": "wrong", "a state that nobody knows": "mixed"}
 NOISE = "\n".join(f"[2026-01-01 00:00:{n % 60:02}] step {n} loss 0.{n}" for n in range(400))
 
 
@@ -46,7 +47,7 @@ class Asking:
         self.port, self.says = port, says
         self.ended = threading.Event()
         self.tried: Counter[str] = Counter()
-        self.wrong: list[str] = []
+        self.wrong: list[tuple[str, str]] = []
         self.lock = threading.Lock()
 
     def ask(self, first: int) -> None:
@@ -54,55 +55,57 @@ class Asking:
         while not self.ended.is_set() and len(self.wrong) < 5:
             n += 1
             name = NAMES[n % len(NAMES)]
-            line = f"RuntimeError: the {name} of frame 3 has drained"
+            line = line_of(name)
             body = json.dumps({"query": f"{NOISE}\n{line}" if n % 5 == 0 else line})
             try:
                 connection.request("POST", "/api/search", body, {"content-type": "application/json"})
                 answer = connection.getresponse()
                 status, data = answer.status, answer.read()
             except (OSError, http.client.HTTPException) as error:
-                self.note("", f"no answer: {error!r}")
+                self.note("", ("crashed", f"no answer: {error!r}"))
                 connection.close()
                 continue
             if status == http.client.SERVICE_UNAVAILABLE and answer.headers["retry-after"]:
-                self.note("busy", "")
+                self.note("busy")
             elif status != http.client.OK:
-                self.note("", f"status {status}: {data[:300]!r}")
+                self.note("", ("wrong", f"status {status}: {data[:300]!r}"))
             else:
                 self.note("answers checked", self.fault(json.loads(data), name))
 
-    def fault(self, answer: dict[str, object], name: str) -> str:
+    def fault(self, answer: dict[str, object], name: str) -> tuple[str, str] | None:
         snapshot, results = answer["snapshot"], answer["results"]
         assert isinstance(results, list)
         if snapshot not in self.says:
-            return f"an unknown snapshot {snapshot}"
+            return "mixed", f"an unknown snapshot {snapshot}"
         first = results[0] if results else {"issue": "nothing", "fix": ""}
         right = first["issue"] == f"{name}#1" and f"{name} to {self.says[str(snapshot)]}." in first["fix"]
-        return "" if right else f"{snapshot} says of {name}: {first['issue']}, {first['fix']!r}"
+        return None if right else ("wrong", f"{snapshot} says of {name}: {first['issue']}, {first['fix']!r}")
 
     def leave_early(self) -> None:
         while not self.ended.is_set():
             with socket.create_connection(("127.0.0.1", self.port)) as one:
                 one.sendall(b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
-            self.note("clients that left", "")
+            self.note("clients that left")
             time.sleep(0.05)
 
-    def note(self, tried: str, wrong: str) -> None:
+    def note(self, tried: str, wrong: tuple[str, str] | None = None) -> None:
         with self.lock:
             self.tried[tried] += bool(tried)
             if wrong:
                 self.wrong.append(wrong)
 
 
-def run(seconds: float, *, broken: bool = False) -> Outcome:
-    """`broken`: of one state's snapshot the other number is expected."""
+def run(seconds: float, seed: int, *, broken: str = "") -> Outcome:
+    """Broken, of one state the other's number is expected, or one of the states is not known."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory(prefix="kb-load-") as name:
         folder = Path(name)
         states = [written(folder / f"state{number}", number) for number in (1, 2)]
         says = {build(state, folder / "index").snapshot: str(number) for number, state in enumerate(states, 1)}
-        if broken:
+        if broken == "another number":
             says = dict.fromkeys(says, "1")
+        elif broken:
+            says.popitem()
         server = subprocess.Popen(
             [sys.executable, "-m", "kb", "serve", "--port", "0", "--index", str(folder / "index")],
             stderr=subprocess.PIPE,
@@ -122,15 +125,16 @@ def run(seconds: float, *, broken: bool = False) -> Outcome:
             while time.monotonic() < until and not asking.wrong:
                 for state in states:
                     build(state, folder / "index")
-                    asking.note("builds", "")
+                    asking.note("builds")
             asking.ended.set()
             for thread in threads:
                 thread.join()
             if hurry:
                 outcome.tried["requests of wrk"] = int(hurry.communicate()[0].partition(" requests in")[0].split()[-1])
-            outcome += Outcome(asking.tried, asking.wrong)
+            outcome.tried.update(asking.tried)
+            outcome.wrong += asking.wrong
             if server.poll() is not None:
-                outcome.wrong.append(f"the server ended with {server.returncode}")
+                outcome.note("crashed", f"the server ended with {server.returncode}")
         finally:
             server.terminate()
             server.wait(30)
