@@ -69,11 +69,13 @@ def _article(errors: Sequence[str]) -> str:
 
 
 def signature(index: Path) -> str:
-    """Of what a reader sees: every record, and what twenty questions find. Raises KbError."""
+    """Of what a reader sees: every record, and what twenty questions find, each by itself and all as a log. Raises
+    KbError."""
     with KnowledgeBase.open(index, encoder=ENCODER) as base:
         # Scores of an index of several segments count dead records until these are joined.
         found = [(str(one.verdict), [hit.issue for hit in one.hits[:1]]) for one in map(base.search, QUESTIONS)]
-        return hashlib.sha256((records(base) + repr(found)).encode()).hexdigest()[:12]
+        scanned = [finding.issue for finding in base.scan(QUESTIONS).findings]
+        return hashlib.sha256((records(base) + repr((found, scanned))).encode()).hexdigest()[:12]
 
 
 def records(base: KnowledgeBase) -> str:
