@@ -1,14 +1,14 @@
 """Do the tests notice when the code is wrong? Changes one place of it at a time and runs the tests of that module.
 
-    python scripts/mutate.py [MODULE ...] [--sample 40] [--fixed N] [--minutes M] [--seed 0] [--jobs 2] [--timeout 300]
+    python scripts/mutate.py [MODULE ...] [--sample 40] [--minutes M] [--quick] [--seed 0] [--jobs 2] [--timeout 300]
 
 MODULE is a path or a pattern such as `kb/search/*.py`; without any, those of `MODULES`. A mutant is killed when a test
-fails or runs out of time, and survives when all pass: first the quick ones are asked, and where these pass those that
-take long (`KB_TEST_THOROUGH`). Tried first are the mutants of `FIXED`, which once survived; the others are drawn at
-random from all the places where an operator, a constant, a condition, a returned value or a statement can be changed.
-Each runs in a copy of the repository. Tests that fail without any change are left out and named first; a module whose
-tests are all skipped here (no browser) is left out, too. Exit code 1 where a mutant of `FIXED` survives or its place is
-gone.
+fails or runs out of time, and survives when all pass. Always tried are the mutants of `FIXED`, which once survived; the
+others are drawn at random from all the places where an operator, a constant, a condition, a returned value or a
+statement can be changed. Each runs in a copy of the repository. `--quick` asks only the tests of a default run, and
+none of `FIXED`, which need the others (`KB_TEST_THOROUGH`). Tests that fail without any change are left out and named
+first; a module whose tests are all skipped here (no browser) is left out, too. Exit code 1 where a mutant of `FIXED`
+survives or its place is gone.
 """
 
 from __future__ import annotations
@@ -186,10 +186,10 @@ def copy_of_the_repository(folder: Path) -> Path:
     return Path(shutil.copytree(ROOT, folder / "repository", ignore=ignored))
 
 
-def run_tests(tree: Path, *arguments: str, timeout: float, thorough: bool) -> tuple[int, list[str]]:
+def run_tests(tree: Path, *arguments: str, timeout: float) -> tuple[int, list[str]]:
     """The exit code of pytest, and the tests that failed. Raises TimeoutExpired."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(tree), "KB_TEST_THOROUGH": str(int(thorough))}
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
     process = subprocess.Popen(
         command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -205,7 +205,7 @@ def unchanged(names: tuple[str, ...], trees: Queue[Path], timeout: float) -> lis
     """The tests that fail without any change; None where none can run."""
     tree = trees.get()
     try:
-        code, failed = run_tests(tree, *names, timeout=2 * timeout, thorough=True)
+        code, failed = run_tests(tree, *names, timeout=2 * timeout)
     finally:
         trees.put(tree)
     return failed if code in (0, 1) else None
@@ -221,12 +221,8 @@ def try_mutant(mutant: Mutant, without: list[str], trees: Queue[Path], timeout: 
     try:
         file.write_text(mutant.source, "utf-8")
         left_out = [f"--deselect={name}" for name in without]
-        for thorough in (False, True):
-            names = tests_of(mutant.path)
-            code, failed = run_tests(tree, "-x", *left_out, *names, timeout=timeout, thorough=thorough)
-            if code not in (0, 5):  # 5: of these tests all take long
-                return failed[0] if failed else f"exit code {code}"
-        return None
+        code, failed = run_tests(tree, "-x", *left_out, *tests_of(mutant.path), timeout=timeout)
+        return None if code == 0 else failed[0] if failed else f"exit code {code}"
     except subprocess.TimeoutExpired:
         return "out of time"
     finally:
@@ -238,13 +234,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", default=MODULES, metavar="MODULE")
     parser.add_argument("--sample", type=int, default=40, help="how many random mutants in all (40)")
-    parser.add_argument("--fixed", type=int, default=len(FIXED), help="how many of those that survived once (all)")
     parser.add_argument("--minutes", type=float, default=math.inf, help="after so many no other one is begun")
+    parser.add_argument("--quick", action="store_true", help="only the tests of a default run, and none of FIXED")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for the tests of one mutant (300)")
     options = parser.parse_args()
 
+    os.environ["KB_TEST_THOROUGH"] = str(int(not options.quick))
     paths = sorted({str(path.relative_to(ROOT)) for one in options.modules for path in ROOT.glob(one)})
     if not paths:
         parser.error("no such module")
@@ -256,7 +253,7 @@ def main() -> int:
     fixed = [one for one in known if isinstance(one, Mutant) and tests_of(one.path)]
     if list(options.modules) != list(MODULES):
         fixed = [one for one in fixed if one.path in paths]
-    fixed = chance.sample(fixed, min(options.fixed, len(fixed)))
+    fixed = [] if options.quick else fixed
     mutants = fixed + chosen
 
     started = time.monotonic()

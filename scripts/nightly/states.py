@@ -148,6 +148,8 @@ class Base(RuleBasedStateMachine):
     def damage(self, which: int, kind: str, at: float) -> None:
         """A whole file takes the place of another, for to cut one that is mapped ends those who map it."""
         files = sorted(path for path in (self.folder / "index").iterdir() if path.is_file())
+        if not files:  # all are gone
+            return
         path, other = files[which % len(files)], files[(which + 1) % len(files)]
         data, instead = path.read_bytes(), other.read_bytes()
         path.unlink()
