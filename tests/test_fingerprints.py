@@ -113,6 +113,7 @@ def test_of_the_corpus(tmp_path: Path) -> None:
 
 
 WHAT = ["allocator drained", "队列为空", "frobnicator too hot: 'left' at 3 GiB", "/tmp/a/b not mounted", "x"]
+WHAT += ["0xBuffer of the lantern overran"]  # what is cut out leaves words that the line has not
 line = st.tuples(st.sampled_from(WHAT), st.sampled_from(WHAT), st.integers(0, 12)).map(
     lambda t: f"{t[0]} {t[2]} {t[1]}"
 )
@@ -160,6 +161,37 @@ def test_of_records_that_no_segment_keeps() -> None:
     made = prints_of_records(records)
     assert list(Prints(kept, len(records)).prints) == list(made.prints)
     again = made.by_record(len(records))
+    assert [again(row) for row in range(len(records))] == [text_of_prints(one) for one in records]
+
+
+PARTS = [
+    "0x",
+    "%s",
+    "uffer",
+    "...",
+    "队列",
+    "\u2028",
+    "\x1c",
+    "|",
+    "\t",
+    "Error: ",
+    "'",
+    "/a/b/c",
+    "12 GiB",
+    "\u00a0",
+    "İ",
+    "ß",
+]
+any_text = st.text(max_size=30) | st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
+
+
+@given(st.lists(st.tuples(any_text, st.lists(any_text, max_size=3)), max_size=3))
+def test_any_text_has_prints_that_come_back(told: list[tuple[str, list[str]]]) -> None:
+    records = [
+        replace(record(n), symptom=symptom, errors=(*lines, f"RuntimeError: {symptom} the lantern overran"))
+        for n, (symptom, lines) in enumerate(told)
+    ]
+    again = prints_of_records(records).by_record(len(records))
     assert [again(row) for row in range(len(records))] == [text_of_prints(one) for one in records]
 
 

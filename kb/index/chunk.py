@@ -50,5 +50,5 @@ class Chunk:
     """(p,) int32: positions in `terms`, record by record"""
     counts: Array
     """(p,) uint16: how often each stands there"""
-    prints: Sequence[tuple[str, str]]
+    prints: Sequence[tuple[str, str, str]]
     """(n,): what each says and prints (`kb.index.prints.text_of_prints`)"""

@@ -20,7 +20,7 @@ from kb.records import IssueRecord
 
 __all__ = ["Lists", "Prints", "PrintsBuilder", "prints_of_records", "text_of_prints"]
 
-_BETWEEN, _LINES = "\t", "\n"
+_BETWEEN = "\n"
 
 
 class Lists(NamedTuple):
@@ -83,7 +83,7 @@ class Prints:
         self.printed: Lists = lists("printed")
         """line -> records that print it"""
         self.made: Lists = lists("made")
-        """print -> lines that it was made of"""
+        """print -> records of whose lines it was made"""
         self.sizes: Array = arrays["sizes"]
         """(records,) int32: how many distinct words each record says"""
         n, words, lines, prints = size, len(self.words), len(self.lines), len(self.prints)
@@ -92,7 +92,7 @@ class Prints:
             (self.holding, words, lines),
             (self.anchored, words, prints),
             (self.printed, lines, n),
-            (self.made, prints, lines),
+            (self.made, prints, n),
         ]
         if self.sizes.shape != (n,) or not all(one.belongs(things) for one, things, _ in kept):
             raise ValueError("the arrays of the prints do not belong together")
@@ -102,27 +102,27 @@ class Prints:
         ):
             raise ValueError("the prints are of something that is not there")
 
-    def by_record(self, size: int) -> Callable[[int], tuple[str, str]]:
+    def by_record(self, size: int) -> Callable[[int], tuple[str, str, str]]:
         """The other way round, which a later build starts from: what each of the `size` records contributed, as
         `text_of_prints` gives it."""
-        said, printed, made = self.said.turned(size), self.printed.turned(size), self.made.turned(len(self.lines))
-        words = self.words[:]
+        kept = [
+            (names[:], names_of.turned(size))
+            for names, names_of in ((self.words, self.said), (self.lines, self.printed), (self.prints, self.made))
+        ]
 
-        def contributed(row: int) -> tuple[str, str]:
-            lines = (self._line(line, made) for line in printed.of(row).tolist())
-            return " ".join(words[number] for number in said.of(row).tolist()), _LINES.join(lines)
+        def contributed(row: int) -> tuple[str, str, str]:
+            said, lines, prints = ([names[number] for number in of.of(row).tolist()] for names, of in kept)
+            return " ".join(said), _BETWEEN.join(lines), _BETWEEN.join(prints)
 
         return contributed
 
-    def _line(self, line: int, made: Lists) -> str:
-        return _BETWEEN.join([self.lines[line], *(self.prints[number] for number in made.of(line).tolist())])
 
-
-def text_of_prints(record: IssueRecord) -> tuple[str, str]:
-    """What a record contributes: its distinct words, with spaces between them; and its error lines, one a line, each
-    followed by its prints with tabs between them. Both sorted."""
-    lines = (_BETWEEN.join([line, *sorted(prints)]) for line, prints in sorted(printed_by(record).items()))
-    return " ".join(sorted(said_by(record))), _LINES.join(lines)
+def text_of_prints(record: IssueRecord) -> tuple[str, str, str]:
+    """What a record contributes, each sorted: its distinct words, with spaces between them; the words of its error
+    lines; and their prints, one a line."""
+    printed = printed_by(record)
+    prints = set().union(*printed.values())
+    return " ".join(sorted(said_by(record))), _BETWEEN.join(sorted(printed)), _BETWEEN.join(sorted(prints))
 
 
 class PrintsBuilder:
@@ -137,38 +137,42 @@ class PrintsBuilder:
         """The next records."""
         self.add_texts(chunk.prints)
 
-    def add_texts(self, texts: Iterable[tuple[str, str]]) -> None:
+    def add_texts(self, texts: Iterable[tuple[str, str, str]]) -> None:
         """The same, of each record what `text_of_prints` gives."""
-        for said, printed in texts:
+        for said, lines, prints in texts:
             row = self._size
             self._said.add((self._words[word], row) for word in said.split())
-            for line, *prints in (one.split(_BETWEEN) for one in printed.split(_LINES) if one):
+            for line in filter(None, lines.split(_BETWEEN)):
                 known = len(self._lines)
                 number = self._lines[line]
                 self._printed.add([(number, row)])
-                # Two lines of the same words may be written in two ways, and so have other prints.
-                self._made.add((self._prints[text], number) for text in prints)
                 if number == known:
                     for word in line.split():
                         self._words[word]
+            # Of the record, not of its lines: of the same words, written in two ways, two records have other prints.
+            self._made.add((self._prints[text], row) for text in filter(None, prints.split(_BETWEEN)))
             self._size += 1
 
     def finish(self) -> dict[str, Array]:
         """The arrays of the part. The builder is of no use afterwards."""
-        words, lines, prints = self._words.sorted(), self._lines.sorted(), self._prints.sorted()
+        lines, prints = self._lines.sorted(), self._prints.sorted()
+        anchors = list(map(anchor_of, prints))
+        for anchor in anchors:  # where a part of a word was cut out, no line has the rest of it: `0xBuffer`
+            self._words[anchor]
+        words = self._words.sorted()
         word = {text: n for n, text in enumerate(words)}
         holding = _Pairs()
         for number, line in enumerate(lines):
             holding.add((word[one], number) for one in set(line.split()))
         anchored = _Pairs()
-        anchored.add((word[anchor_of(text)], number) for number, text in enumerate(prints))
+        anchored.add((word[anchor], number) for number, anchor in enumerate(anchors))
         place, line_place, print_place = (names.places() for names in (self._words, self._lines, self._prints))
         lists = {
             "said": self._said.lists(len(words), place),
             "holding": holding.lists(len(words)),
             "anchored": anchored.lists(len(words)),
             "printed": self._printed.lists(len(lines), line_place),
-            "made": self._made.lists(len(prints), print_place, line_place),
+            "made": self._made.lists(len(prints), print_place),
         }
         return {
             "sizes": np.bincount(lists["said"].values, minlength=self._size).astype(np.int32),
@@ -183,7 +187,7 @@ class PrintsBuilder:
 def prints_of_records(records: Sequence[IssueRecord | None]) -> Prints:
     """Those of records that no segment keeps; None has none."""
     builder = PrintsBuilder()
-    builder.add_texts(("", "") if record is None else text_of_prints(record) for record in records)
+    builder.add_texts(("", "", "") if record is None else text_of_prints(record) for record in records)
     return Prints(builder.finish(), len(records), look=False)
 
 

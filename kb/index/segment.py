@@ -142,7 +142,7 @@ class Segment:
         articles: Sequence[tuple[str, str, int]],
         rows: range,
         by_record: tuple[Array, Array, Array],
-        prints_of: Callable[[int], tuple[str, str]],
+        prints_of: Callable[[int], tuple[str, str, str]],
     ) -> Chunk:
         from kb.index.chunk import Chunk  # late: a search has no use for it
 

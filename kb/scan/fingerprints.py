@@ -89,9 +89,7 @@ class Fingerprints:
 
     def _counts(self, start: int, part: Prints, number: int) -> bool:
         """Is the print of a record that counts?"""
-        return self._alive is None or any(
-            self._alive[start + part.printed.of(line)].any() for line in part.made.of(number).tolist()
-        )
+        return self._alive is None or bool(self._alive[start + part.made.of(number)].any())
 
     def _weight_of(self, word: str) -> float:
         weight = self._weights.get(word)
