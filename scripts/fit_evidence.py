@@ -15,8 +15,10 @@ articles without them, and without the other sections that only articles in kb's
 the pages of others.
 
 Everything is cross-validated over issues: a question is judged by a curve that has seen no question about its issue.
-`--judge` asks the questions of other files and judges them by a curve that was fitted without them. `--ablate` says
-what each kind of evidence earns. `--write` puts the curve, fitted on all questions, into kb/search/weights.json.
+`--judge` asks the questions of other files and judges them by a curve that was fitted without them. `--misses` lists
+what went wrong; "helps" is what all who judged it without knowing its confidence or label (tests/cases/judged, one or
+two judges) found right or right in part, though it counts as wrong here. `--ablate` says what each kind of evidence
+earns. `--write` puts the curve, fitted on all questions, into kb/search/weights.json.
 """
 
 from __future__ import annotations
@@ -299,12 +301,20 @@ def written(fitted: Mapping[str, Fitted], examples: Sequence[Asked], files: Sequ
     return json.dumps({**ranking.read_weights(), "evidence": evidence}, indent=1) + "\n"
 
 
+def helpful() -> set[tuple[str, str]]:
+    """Question and issue, where every judge found that its fix helps, at least in part."""
+    lines = (CASES / "judged" / "answers.jsonl").read_text("utf-8").splitlines()
+    return {(one["id"], one["issue"]) for one in map(json.loads, lines) if "wrong" not in one["verdicts"]}
+
+
 def misses(examples: Sequence[Asked], confidences: Sequence[Vector]) -> None:
     """What is said to be known and is not right, the surest first; then what is right and not said."""
+    helps = helpful()
     both = sorted(zip(examples, confidences, strict=True), key=lambda pair: -float(pair[1][0]))
     for one, p in both:
         if (p[0] >= KNOWN_AT and not one.right[0]) or (one.known and one.right[0] and p[0] < KNOWN_AT):
-            mark = "low  " if one.right[0] else "part " if one.partly[0] else "WRONG"
+            found = "helps" if (one.question.id, one.issues[0]) in helps else "WRONG"
+            mark = "low  " if one.right[0] else "part " if one.partly[0] else found
             print(
                 f"{mark} {p[0]:.2f} {one.question.id:8}{'(out) ' if one.left_out else ''}wants {one.question.issue}, "
                 f"finds {one.issues[0]}: {one.question.query[:150]!r}"

@@ -19,7 +19,7 @@ BROKEN: Mapping[str, str] = {}
 
 def run(seconds: float, seed: int, *, broken: str = "") -> Outcome:
     outcome = Outcome()
-    options = ["--minutes", str(seconds / 60), "--sample", "200", "--quick", "--timeout", "120", "--seed", str(seed)]
+    options = ["--minutes", str(seconds / 60), "--sample", "40", "--quick", "--timeout", "120", "--seed", str(seed)]
     done = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "mutate.py"), *options], cwd=ROOT, capture_output=True, text=True
     )

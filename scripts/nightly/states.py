@@ -191,8 +191,15 @@ class Base(RuleBasedStateMachine):
             if str(self.folder / "index") not in str(error):
                 raise Failed("wrong", f"does not say which file is damaged: {error}") from None
             self.counts["refused after damage"] += 1
-        if self.held:
-            self._asked(self.held, self.held_may)
+        while self.held:
+            snapshot = self.held.search(line_of("anvil"), 1).snapshot
+            try:
+                self._asked(self.held, self.held_may)
+            except Failed:
+                if self.held.search(line_of("anvil"), 1).snapshot == snapshot:
+                    raise
+            else:
+                break  # otherwise it has moved to a newer state while it was asked
 
     def _asked(self, base: KnowledgeBase, allowed: list[State]) -> None:
         said: State = {}
