@@ -69,7 +69,7 @@ FIXED = (
     ("kb/search/verdict.py", r"^KNOWN_AT = 0\.5$", "KNOWN_AT = 0.56"),
     ("kb/search/features.py", r"^_CANDIDATES = \d+", "_CANDIDATES = 5"),
     ("kb/search/features.py", r"in \(query\.signatures or", "in (query.signatures[:1] or"),
-    ("kb/search/searcher.py", r"(lines = .*)\.errors$", r"\1.errors[:1]"),
+    ("kb/search/searcher.py", r"for line in record\.errors\]$", "for line in record.errors[:1]]"),
     ("kb/index/locate.py", r'^(READS_ARTICLES = .*)"text", ', r"\1"),
     ("kb/scan/scanner.py", r"^ALONE = 1\.35", "ALONE = 1.0"),
     ("kb/scan/scanner.py", r"^ALONE = 1\.35", "ALONE = 1.6"),
