@@ -14,6 +14,7 @@ installs what this needs.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -71,9 +72,9 @@ def alone(name: str, seconds: float, seed: int, broken: str = "") -> Outcome:
             except subprocess.TimeoutExpired:
                 code = None
             finally:
-                if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):  # none is left
                     os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+                process.wait()
             log.seek(0)
             said = log.read()[-3000:]
         if report.exists():
