@@ -31,7 +31,6 @@ nightly:         ## states, bytes, requests, load, mutants that nobody thought o
 	pip install -q torch==2.13.0 && pip install -q -e '.[dev]'
 	pip install -q atheris || true
 	python scripts/nightly --self-test
-	python scripts/nightly
 
 evidence:        ## makes the errors of the articles and then their cures (installs what they need; about five minutes)
 	pip install -q torch==2.13.0 && pip install -q -e '.[evidence]'

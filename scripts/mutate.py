@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import itertools
 import math
 import os
 import random
@@ -110,9 +111,9 @@ _OTHER: dict[type[ast.AST], type[ast.AST]] = {
 
 def changed(node: ast.AST) -> ast.AST | None:
     """The node with one thing wrong; None where nothing of it is to be changed. The node itself stays as it is."""
-    other = copy.deepcopy(node)
+    other = copy.copy(node)
     if isinstance(other, ast.Compare) and type(other.ops[0]) in _OTHER:
-        other.ops[0] = _OTHER[type(other.ops[0])]()  # type: ignore[assignment]
+        other.ops = [_OTHER[type(other.ops[0])](), *other.ops[1:]]  # type: ignore[list-item]
     elif isinstance(other, (ast.BoolOp, ast.BinOp, ast.AugAssign)) and type(other.op) in _OTHER:
         other.op = _OTHER[type(other.op)]()  # type: ignore[assignment]
     elif isinstance(other, ast.Constant) and isinstance(other.value, bool):
@@ -143,24 +144,27 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
                     yield parent, field, at, node
 
 
-def mutants_of(path: str, wanted: int, chance: random.Random) -> list[Mutant]:
-    """At most `wanted` mutants of a file, drawn at random."""
-    source = (ROOT / path).read_text("utf-8")
-    count = sum(1 for _ in places(ast.parse(source)))
-    found = []
-    for number in sorted(chance.sample(range(count), min(wanted, count))):
-        tree = ast.parse(source)
-        parent, field, at, node = list(places(tree))[number]
-        other = changed(node)
-        assert other is not None
-        if at is None:
-            setattr(parent, field, other)
-        else:
-            getattr(parent, field)[at] = other
-        before, after = (ast.unparse(ast.fix_missing_locations(one)).partition("\n")[0] for one in (node, other))
-        line = getattr(node, "lineno", 0)
-        found.append(Mutant(path, f"{path}:{line}: {before} -> {after}", ast.unparse(tree) + "\n"))
-    return found
+def mutants_of(paths: list[str], wanted: int, chance: random.Random) -> list[Mutant]:
+    """At most `wanted` mutants, drawn at random from all places of all files."""
+    everywhere = [
+        (path, number) for path in paths for number, _ in enumerate(places(ast.parse((ROOT / path).read_text("utf-8"))))
+    ]
+    return [mutant_of(path, number) for path, number in chance.sample(everywhere, min(wanted, len(everywhere)))]
+
+
+def mutant_of(path: str, number: int) -> Mutant:
+    """The file with its place of that number changed."""
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    parent, field, at, node = next(itertools.islice(places(tree), number, None))
+    other = changed(node)
+    assert other is not None
+    if at is None:
+        setattr(parent, field, other)
+    else:
+        getattr(parent, field)[at] = other
+    before, after = (ast.unparse(ast.fix_missing_locations(one)).partition("\n")[0] for one in (node, other))
+    line = getattr(node, "lineno", 0)
+    return Mutant(path, f"{path}:{line}: {before} -> {after}", ast.unparse(tree) + "\n")
 
 
 def fixed_mutants() -> Iterator[Mutant | str]:
@@ -246,8 +250,7 @@ def main() -> int:
     if not paths:
         parser.error("no such module")
     chance = random.Random(options.seed)
-    drawn = [mutant for path in paths for mutant in mutants_of(path, options.sample, chance)]
-    chosen = chance.sample(drawn, min(options.sample, len(drawn)))
+    chosen = mutants_of(paths, options.sample, chance)
     known = list(fixed_mutants())
     gone = [one for one in known if isinstance(one, str)]
     fixed = [one for one in known if isinstance(one, Mutant) and tests_of(one.path)]

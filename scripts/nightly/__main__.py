@@ -5,14 +5,16 @@ would notice wrong code.
 
 Prints a table: what was tried, how often, how many of each kind of failure; below it, the failures. Exits with 1 when
 there is one. Each part runs in a process of its own, so that one that crashes or hangs is a line of the table. The seed
-is the day's number, if none is given: each night tries other things. `--self-test` breaks something on purpose, in
-several ways for each part, and demands the right complaint. With atheris (`pip install atheris`) the fuzzing is led by
-branches; without, it changes known good inputs at random. `make nightly` installs what this needs.
+is the day's number, if none is given: each night tries other things. `--self-test` first breaks something on purpose,
+in several ways for each part, and demands the right complaint; with `--minutes 0` it does nothing else. With atheris
+(`pip install atheris`) the fuzzing is led by branches; without, it changes known good inputs at random. `make nightly`
+installs what this needs.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -29,6 +31,7 @@ from pathlib import Path
 
 from outcome import KINDS, Outcome
 
+SELF_TEST_S = 20.0  # for each thing broken
 START_S = 300  # a part may take so much longer than its share: for its start, and to shorten what it found
 
 
@@ -69,9 +72,9 @@ def alone(name: str, seconds: float, seed: int, broken: str = "") -> Outcome:
             except subprocess.TimeoutExpired:
                 code = None
             finally:
-                if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):  # none is left
                     os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+                process.wait()
             log.seek(0)
             said = log.read()[-3000:]
         if report.exists():
@@ -93,18 +96,22 @@ def report(name: str, seconds: float, seed: int, broken: str, to: Path) -> None:
     to.write_text(json.dumps(told), "utf-8")
 
 
-def tell(name: str, outcome: Outcome, seconds: float) -> str:
+def timed(name: str, seconds: float, seed: int, broken: str = "") -> tuple[Outcome, str]:
+    """What a part tells, and its row of the table."""
+    started = time.monotonic()
+    outcome = alone(name, seconds, seed, broken)
     counts = Counter(kind for kind, _ in outcome.wrong)
     tried = ", ".join(f"{count:,} {what}" for what, count in outcome.tried.items() if what) or "nothing"
-    return f"{name:24}" + "".join(f"{counts[kind]:>8}" for kind in KINDS) + f"{seconds:>9.0f}  {tried}"
+    numbers = "".join(f"{counts[kind]:>8}" for kind in KINDS)
+    return outcome, f"{broken or name:24}{numbers}{time.monotonic() - started:>9.0f}  {tried}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--minutes", type=float, default=24, help="for all parts that run, together (24)")
+    parser.add_argument("--minutes", type=float, default=24, help="for all parts together, without the self-test (24)")
     parser.add_argument("--seed", type=int, default=int(time.time() / 86400), help="the day's number, if none is given")
-    parser.add_argument("--self-test", action="store_true", help="does each part notice what is broken?")
+    parser.add_argument("--self-test", action="store_true", help="first: does each part notice what is broken?")
     parser.add_argument("--report", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--broken", default="", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -113,31 +120,31 @@ def main() -> int:
         return 0
     led = "led by branches" if importlib.util.find_spec("atheris") else "changed at random (pip install atheris)"
     print(f"seed {args.seed}; bytes are {led}", flush=True)
-    head = f"\n{'':24}" + "".join(f"{kind:>8}" for kind in KINDS) + f"{'seconds':>9}  tried"
     failed: list[str] = []
-    rows: list[str] = []
+    rows = [f"\n{'':24}" + "".join(f"{kind:>8}" for kind in KINDS) + f"{'seconds':>9}  tried"]
+    variants = [
+        (name, *one) for name in args.only for one in importlib.import_module(PARTS[name].module).BROKEN.items()
+    ]
+    for name, variant, kinds in variants if args.self_test else []:
+        print(f"{name}, {variant}", flush=True)
+        outcome, row = timed(name, SELF_TEST_S, args.seed, variant)
+        rows.append(row)
+        if {seen for seen, _ in outcome.wrong}.isdisjoint(kinds.split(" or ")):
+            failed.append(f"{name}, {variant}: should be {kinds}, and was {outcome.wrong or 'not noticed'}")
     whole = sum(PARTS[name].share for name in args.only)
-    for name in args.only:
-        broken = importlib.import_module(PARTS[name].module).BROKEN if args.self_test else {"": ""}
-        for variant, kind in broken.items():
-            started = time.monotonic()
-            seconds = 20.0 if args.self_test else PARTS[name].share / whole * args.minutes * 60
-            print(f"{name}{variant and ', '}{variant}: {PARTS[name].asks}", flush=True)
-            outcome = alone(name, seconds, args.seed, variant)
-            rows.append(tell(variant or name, outcome, time.monotonic() - started))
-            for remark in outcome.remarks:
-                print(f"    {remark}")
-            if not args.self_test:
-                failed += [f"{name}, {kind}: {what}" for kind, what in outcome.wrong]
-                if not sum(outcome.tried.values()):
-                    failed.append(f"{name}: nothing was tried")
-            elif {seen for seen, _ in outcome.wrong}.isdisjoint(kind.split(" or ")):
-                failed.append(f"{name}, {variant}: should be {kind}, and was {outcome.wrong or 'not noticed'}")
-    print(head, *rows, sep="\n")
+    for name in args.only if args.minutes else []:
+        print(f"{name}: {PARTS[name].asks}", flush=True)
+        outcome, row = timed(name, PARTS[name].share / whole * args.minutes * 60, args.seed)
+        rows.append(row)
+        print(*(f"    {remark}" for remark in outcome.remarks), sep="\n", end="\n" if outcome.remarks else "")
+        failed += [f"{name}, {kind}: {what}" for kind, what in outcome.wrong]
+        if not sum(outcome.tried.values()):
+            failed.append(f"{name}: nothing was tried")
+    print(*rows, sep="\n")
     for one in failed:
         print(f"\n--- {one}")
     if not failed:
-        print("\neverything broken was noticed" if args.self_test else "\nnothing went wrong")
+        print("\nnothing went wrong" + ", and all that was broken was noticed" * args.self_test)
     return int(bool(failed))
 
 

@@ -235,10 +235,10 @@ SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
 )
 BROKEN: Mapping[str, str] = {
-    "deletes nothing": "wrong",
+    "deletes nothing": "wrong or mixed",
     "forgets": "lost",
     "in place": "wrong",
-    "unchecked": "wrong or crashed",
+    "unchecked": "wrong or crashed or lost",
 }
 
 
