@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from kb.index import mapped, pieces, processes
 from kb.index.build import BuildReport, build
 from kb.index.faiss import FaissStore
 from kb.index.snapshot import read_manifest
+from kb.index.threads import side_by_side
 from kb.index.user import cache_folder
 from kb.index.vectors import Approximate
 
@@ -103,6 +105,43 @@ def test_an_edit_writes_what_changed(grown: tuple[Path, Path], write: Write) -> 
         assert base.search("RuntimeError: quite another failure").hits[0].issue == "a1#1"
         assert not [record for record in base.records() if "disk is full" in "".join(record.errors)]
         assert [record.issue for record in base.show("a1")] == ["a1#1"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("k", [1, 2, 4, 30])
+def test_segments_side_by_side_answer_as_each_by_itself(grown: tuple[Path, Path], threads: int, k: int) -> None:
+    encoder = FakeEncoder()
+    store = FaissStore(grown[1])
+    store._threads = threads
+    for text in [*ERRORS, "later RuntimeError other again"]:
+        vector, terms = encoder.encode([text], kind="query")[0], store.header.vocabulary.tokenise(text)
+        alone = [([], []), ([], [])]
+        for only, (start, segment) in enumerate(zip(store.header.columns.starts.tolist(), store.segments, strict=False)):
+            facts = [(fact.numbers[only], weight) for fact, weight in store._weighed(terms)]
+            for found, (rows, scores) in zip(
+                (segment.vectors.nearest(vector, 99), segment.lexicon.postings.best(facts, store._mean, 99)),
+                alone,
+                strict=True,
+            ):
+                rows += [start + row for row in found.rows]
+                scores += found.scores
+        expected = [sorted(zip(*one, strict=True), key=lambda found: (-found[1], found[0]))[:k] for one in alone]
+        ranked = [store.dense(vector, k), store.lexical(terms, k)]
+        assert [list(zip(one.rows, one.scores, strict=True)) for one in ranked] == expected
+    store.close()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 9])
+def test_what_is_asked_side_by_side(threads: int) -> None:
+    def ask(task: int) -> int:
+        time.sleep(0.002 * (task % 3))
+        return 100 // task
+
+    assert side_by_side(ask, [5, 4, 3, 2, 1], threads) == [20, 25, 33, 50, 100]
+    assert side_by_side(ask, [], threads) == []
+    with pytest.raises(ZeroDivisionError):
+        side_by_side(ask, [1, 0, 2, 3], threads)
+    assert [one.name for one in threading.enumerate()].count("kb") == 0
 
 
 def test_one_fault_in_two_segments_is_listed_once(grown: tuple[Path, Path], write: Write) -> None:
@@ -252,7 +291,7 @@ def test_several_processes_read_what_one_reads(tmp_path: Path, write: Write, mon
     monkeypatch.setattr("kb.index.build._AT_ONCE", 3)
     one = build(articles, tmp_path / "one", keep_going=True)
     monkeypatch.setattr("kb.index.build._WORTH_PROCESSES", 2)
-    monkeypatch.setattr(processes, "cores", lambda: 2)
+    monkeypatch.setattr("kb.index.threads.cores", lambda: 2)
     two = build(articles, tmp_path / "two", keep_going=True)
     assert one.snapshot == two.snapshot
     assert [str(error) for error in one.bad] == [str(error) for error in two.bad]

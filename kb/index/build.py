@@ -29,7 +29,7 @@ from kb.articles.assumed import Assumed
 from kb.articles.folder import Skipped, list_articles
 from kb.encoders import DEFAULT, Encoder, open_encoder
 from kb.errors import ArticleError, KbError
-from kb.index import mapped, pieces, processes, snapshot
+from kb.index import mapped, pieces, processes, snapshot, threads
 from kb.index.encoded import identity
 from kb.index.faiss import named
 from kb.index.hashes import Hashes
@@ -153,7 +153,7 @@ def build(
         found = _Found()
         changed = _changed(paths, held, hashes, intake, found, had_drafts=had_drafts)
         in_pool = isinstance(encoder, str | None) and engine.name == DEFAULT
-        workers = processes.cores() if in_pool and sum(map(len, changed)) >= _WORTH_PROCESSES else 1
+        workers = threads.cores() if in_pool and sum(map(len, changed)) >= _WORTH_PROCESSES else 1
         writer = SegmentWriter(index, engine.dim)
         taken = processes.taken(intake, _jobs(changed), workers)
         new: list[Piece] = []

@@ -24,6 +24,7 @@ from kb.index.rank import rank
 from kb.index.segment import Segment
 from kb.index.snapshot import Entry
 from kb.index.store import Views
+from kb.index.threads import cores, side_by_side
 from kb.records import IssueRecord, Ranking
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = ["FaissStore", "files_of", "named"]
 
 _ATTEMPTS = 5  # how often an index may be replaced under a reader that is just opening it
 _EVERYTHING = Filter()
+_LARGE = 50_000  # records of a segment that it takes a millisecond to ask: then a thread is worth its start
 
 
 def named(stem: str, segment: int) -> str:
@@ -97,6 +99,9 @@ class FaissStore:
         self.header = Header(manifest, identity, columns, vocabulary)
         lengths = [segment.lexicon.postings.total for segment in self.segments]
         self._mean = sum(lengths) / columns.size if sum(lengths) else 1.0
+        sizes = [segment.size for segment in self.segments]
+        self._largest_first = sorted(range(len(sizes)), key=lambda number: -sizes[number])
+        self._threads = min(cores(), sum(size >= _LARGE for size in sizes))
         self._check(manifest)
 
     def _check(self, manifest: dict[str, Any]) -> None:
@@ -125,10 +130,14 @@ class FaissStore:
 
     def lexical(self, terms: Sequence[str], k: int, within: Filter | None = None) -> Ranking:
         asked = self._weighed(terms)
+        best_so_far: list[float] = []  # of the segments that were asked before: what is below them is not looked for
 
         def best(number: int, segment: Segment, allowed: Array | None) -> Ranking:
             here = [(fact.numbers[number], weight) for fact, weight in asked if fact.numbers[number] >= 0]
-            return segment.lexicon.postings.best(here, self._mean, k, allowed)
+            floor = sorted(best_so_far)[-k] if len(best_so_far) >= k else 0.0
+            found = segment.lexicon.postings.best(here, self._mean, k, allowed, floor)
+            best_so_far.extend(found.scores)
+            return found
 
         return self._best(k, within, best)
 
@@ -138,19 +147,22 @@ class FaissStore:
         return list(zip(facts, weights.tolist(), strict=True))
 
     def _best(self, k: int, within: Filter | None, ask: Callable[[int, Segment, Array | None], Ranking]) -> Ranking:
-        """The best of all segments; `allowed` is given to each for its own rows."""
+        """The best of all segments, which are asked side by side; `allowed` is given to each for its own rows."""
         if k <= 0:
             return Ranking((), ())
         columns = self.header.columns
         allowed = columns.alive if within in (None, _EVERYTHING) else columns.passing(within)
         if len(self.segments) == 1:
             return ask(0, self.segments[0], allowed)
-        rows: list[int] = []
-        scores: list[float] = []
-        for number, (start, segment) in enumerate(zip(columns.starts.tolist(), self.segments, strict=False)):
+
+        def ask_one(number: int) -> tuple[list[int], Sequence[float]]:
+            segment, start = self.segments[number], int(columns.starts[number])
             found = ask(number, segment, None if allowed is None else allowed[start : start + segment.size])
-            rows += [start + row for row in found.rows]
-            scores += found.scores
+            return [start + row for row in found.rows], found.scores
+
+        answers = side_by_side(ask_one, self._largest_first, self._threads)
+        rows = [row for found, _ in answers for row in found]
+        scores = [score for _, found in answers for score in found]
         return rank(np.array(scores, np.float32), k, np.array(rows, np.int64))
 
     def views(self, rows: Array) -> Views:

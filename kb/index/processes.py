@@ -22,17 +22,10 @@ from typing import Any, BinaryIO
 from kb.errors import KbError
 from kb.index.intake import Intake, Taken
 
-__all__ = ["ReaderEnded", "cores", "serve", "taken"]
+__all__ = ["ReaderEnded", "serve", "taken"]
 
 _START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from kb.index.processes import serve; serve()"
 _AHEAD = 2  # jobs for each process that are read before they are wanted
-
-
-def cores() -> int:
-    """How many this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def taken(intake: Intake, jobs: Iterable[Sequence[Sequence[str]]], processes: int) -> Iterator[Taken]:

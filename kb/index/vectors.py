@@ -10,7 +10,6 @@ of the size. How many lists a search reads is measured when the file is made.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import numpy as np
 from kb.arrays import Array, finite
 from kb.index.rank import rank
 from kb.index.store import Views
+from kb.index.threads import cores
 from kb.records import Ranking
 
 __all__ = ["Approximate", "Vectors", "approximate"]
@@ -278,7 +278,7 @@ def _all_cores() -> Iterator[None]:
     """A search sets FAISS to one thread; what is inside uses all that this process may."""
     faiss = _faiss()
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    faiss.omp_set_num_threads(cores())
     try:
         yield
     finally:
