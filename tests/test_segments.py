@@ -116,7 +116,8 @@ def test_segments_side_by_side_answer_as_each_by_itself(grown: tuple[Path, Path]
     for text in [*ERRORS, "later RuntimeError other again"]:
         vector, terms = encoder.encode([text], kind="query")[0], store.header.vocabulary.tokenise(text)
         alone = [([], []), ([], [])]
-        for only, (start, segment) in enumerate(zip(store.header.columns.starts.tolist(), store.segments, strict=False)):
+        starts = store.header.columns.starts.tolist()
+        for only, (start, segment) in enumerate(zip(starts, store.segments, strict=False)):
             facts = [(fact.numbers[only], weight) for fact, weight in store._weighed(terms)]
             for found, (rows, scores) in zip(
                 (segment.vectors.nearest(vector, 99), segment.lexicon.postings.best(facts, store._mean, 99)),
