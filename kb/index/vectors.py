@@ -2,10 +2,10 @@
 
 A segment never changes. Its vectors lie as half floats in the order of its records; a record has several ("views").
 Few are searched by FAISS as they are, where they lie: nothing is parsed, copied or widened. For many there is a second,
-small file of FAISS: the vectors in lists around centroids, one bit for each number (4 bits for 4 numbers together, a
-product quantiser whose distances FAISS reads from registers: 2 ns a view). It only proposes views; their cosines are
-taken from the half floats, so that scores are exact and comparable between segments, and what proposes may be a tenth
-of the size. How many lists a search reads is measured when the file is made.
+smaller file of FAISS: of every two numbers of a view which of 16 pairs is nearest (a product quantiser), an eighth of
+the size, and FAISS adds up the products of such pairs in registers, 3 ns a view. It only proposes views; their cosines
+are taken from the half floats, so that scores are exact and comparable between segments. Lists around centroids (IVF)
+were tried: at the same recall nearly all of them had to be read, which takes longer than to read codes without lists.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["Approximate", "Vectors", "approximate"]
 MANY = 100_000
 """views; from here on a segment gets an approximate index: exact search takes 4 ms"""
 _FEW = 1 << 10  # views that may be gathered and compared one by one; FAISS is faster over more
-_PROPOSED = 1000  # views whose cosines are taken, for up to 30 records
+_PROPOSED = 200  # views whose cosines are taken, for up to 25 records
+_FOR_EACH = 8  # views that are proposed for one record that is wanted
 _MOST_GATHERED = 1 << 15  # proposals; before more are compared one by one, all views are read in order
 _MOST_KEPT = 1 << 24  # numbers in the table of vectors that are also kept as float32: 64 MB
 _BLOCK = 1 << 16  # views that are widened at once: 64 MB at 256 dimensions
-_PER_LIST = 48  # views that train one centroid; FAISS wants at least 39
+_TRAINERS = 1 << 15  # views from which the quantiser learns its pairs
 _SAMPLE = 128  # views that are asked for, to measure recall
-_ENOUGH = 0.98  # recall of the ten nearest for which lists are read
 
 Progress = Callable[[int, int], None]
 """how many views are done, of how many"""
@@ -90,39 +90,44 @@ class Vectors:
         more are asked for until the k best records are sure, as far as the index knows."""
         faiss = _faiss()
         faiss.omp_set_num_threads(1)  # one question over 50,000 vectors: 1.9 ms; with two threads on a busy machine 32
-        index, exact = self._index, self._near is None
-        chosen = None
-        if allowed is not None and 2 * most < len(self._views):  # else most of what is found is allowed
+        if self._near is not None:
+            return self._proposed(vector, k, allowed, most)
+        chosen, asked, wanted = None, len(self._views), 4 * k
+        if allowed is not None and 2 * most < asked:  # else most of what is found is allowed
             bits = np.packbits(np.repeat(allowed, self._counts), bitorder="little")
-            chosen = faiss.IDSelectorBitmap(bits)
-        asked = most if chosen is not None else len(self._views)
-        wanted, lists = (4 * k, 0) if exact else (max(_PROPOSED, 20 * k), index.nprobe)
+            chosen, asked = faiss.IDSelectorBitmap(bits), most
         while True:
             depth = min(wanted, asked)
-            more = {} if exact else {"nprobe": lists}
-            how = (faiss.SearchParameters if exact else faiss.SearchParametersIVF)(sel=chosen, **more)
-            cosines, found = index.search(vector[None], depth, params=how)
-            ids, unseen = found[0], float(cosines[0, -1])
-            valid = ids >= 0
-            full = bool(valid.all())
-            ids, values = ids[valid], cosines[0][valid]
-            if not exact:
-                # Not `@`, here and below: it would wake the threads of BLAS for a single question.
-                values = np.einsum("vd,d->v", self._views[ids].astype(np.float32), vector)
-            owners = np.searchsorted(self._starts, ids, side="right") - 1
-            if allowed is not None:
-                inside = allowed[owners]
-                owners, values = owners[inside], values[inside]
-            ranking = _best(owners, values, k)
-            enough = len(ranking.rows) == k
+            cosines, found = self._index.search(vector[None], depth, params=faiss.SearchParameters(sel=chosen))
+            valid, unseen = found[0] >= 0, float(cosines[0, -1])
+            ranking = self._ranked(found[0][valid], cosines[0][valid], k, allowed)
             # What was not seen is no nearer than the last that was; as near as the k-th, it might come before it.
-            if full and ((enough and ranking.scores[-1] > unseen) or (exact and (unseen <= 0 or depth == asked))):
+            is_sure = len(ranking.rows) == k and ranking.scores[-1] > unseen
+            if is_sure or unseen <= 0 or depth == asked or not valid.all():  # what is no number is near nothing
                 return ranking
-            if not full and (enough or exact):
-                return ranking  # all of the lists that were measured to be enough; what is no number is near nothing
-            wanted, lists = (wanted * 4, lists) if full else (wanted, lists * 4)
-            if not exact and (min(wanted, asked) > _MOST_GATHERED or lists > 4 * index.nlist):
-                return self._compare(vector, k, np.arange(self.size) if allowed is None else np.flatnonzero(allowed))
+            wanted *= 4
+
+    def _proposed(self, vector: Array, k: int, allowed: Array | None, most: int) -> Ranking:
+        """By the cosines of what the index proposes; of all that are allowed, one by one, where that is too much."""
+        wanted = max(_PROPOSED, _FOR_EACH * k) * len(self._views) // most
+        while wanted < min(_MOST_GATHERED, len(self._views)):
+            near, found = self._index.search(vector[None], wanted)
+            ids = np.sort(found[0][found[0] >= 0])  # as they lie in the file
+            # Not `@`: it would wake the threads of BLAS for a single question.
+            values = np.einsum("vd,d->v", self._views[ids].astype(np.float32), vector)
+            ranking = self._ranked(ids, values, k, allowed)
+            if len(ranking.rows) == k and ranking.scores[-1] > near[0, -1]:
+                return ranking
+            wanted *= 4
+        return self._compare(vector, k, np.arange(self.size) if allowed is None else np.flatnonzero(allowed))
+
+    def _ranked(self, views: Array, cosines: Array, k: int, allowed: Array | None) -> Ranking:
+        """The k best records of these views, of those that are allowed."""
+        owners = np.searchsorted(self._starts, views, side="right") - 1
+        if allowed is not None:
+            inside = allowed[owners]
+            owners, cosines = owners[inside], cosines[inside]
+        return _best(owners, cosines, k)
 
     def _compare(self, vector: Array, k: int, rows: Array) -> Ranking:
         """By all views of these rows, one by one."""
@@ -203,44 +208,25 @@ class Approximate(NamedTuple):
 def approximate(
     views: Array, starts: Array, progress: Progress | None = None, *, many: int = MANY
 ) -> Approximate | None:
-    """An approximate index over these views; None where exact search is fast enough. It takes 8 bytes and one bit for
-    each number of a view: 40 bytes at 256 dimensions. Equal views give equal bytes on one machine; another one may
-    round otherwise. Memory beyond the views: some 200 MB, and twice what it returns."""
+    """An approximate index over these views; None where exact search is fast enough. It takes 4 bits for every two
+    numbers of a view: 64 bytes at 256 dimensions. Equal views give equal bytes on one machine; another one may round
+    otherwise. Memory beyond the views: some 200 MB, and twice what it returns."""
     if len(views) < many:
         return None
     faiss = _faiss()
     dim = views.shape[1]
-    lists = 1 << round(np.log2(len(views)) / 2)
-    with _all_cores():
-        quantiser = f"PQ{dim // next(n for n in (4, 3, 2, 1) if dim % n == 0)}x4fs"
-        index = faiss.index_factory(dim, f"IVF{lists},{quantiser}", faiss.METRIC_INNER_PRODUCT)
-        index.cp.niter, index.cp.seed, index.cp.spherical = 10, 1, False
-        sample = np.random.default_rng(1).choice(len(views), min(len(views), lists * _PER_LIST), replace=False)
-        trainers = views[np.sort(sample)].astype(np.float32)
-        index.train_q1(len(trainers), faiss.swig_ptr(trainers), False, index.metric_type)
-        faiss.omp_set_num_threads(1)  # of the quantiser: many tiny steps, at which threads would only wait
-        index.train(trainers)
+    index = faiss.index_factory(dim, f"PQ{dim // 2 if dim % 2 == 0 else dim}x4fs", faiss.METRIC_INNER_PRODUCT)
+    sample = np.random.default_rng(1).choice(len(views), min(len(views), _TRAINERS), replace=False)
+    faiss.omp_set_num_threads(1)  # many tiny steps, at which threads would only wait
+    index.train(views[np.sort(sample)].astype(np.float32))
     with _all_cores():
         for at in range(0, len(views), _BLOCK):
-            block = views[at : at + _BLOCK].astype(np.float32)
-            some = np.flatnonzero(block.any(axis=1))  # no question finds a vector of zeros
-            index.add_with_ids(block[some], at + some)
+            index.add(views[at : at + _BLOCK].astype(np.float32))
             if progress:
                 progress(min(at + _BLOCK, len(views)), len(views))
-    return _measured(index, views, starts)
-
-
-def _measured(index: Any, views: Array, starts: Array) -> Approximate:
-    """The index, that reads as many lists as recall asks for."""
-    faiss = _faiss()
-    vectors = Vectors(views, starts, np.broadcast_to(np.int32(0), len(views)), faiss.serialize_index(index))
-    questions, floor = _exact(vectors)
-    found = 0.0
-    for share in (64, 32, 16, 8, 6, 4, 3, 2, 1):
-        vectors._index.nprobe = index.nprobe = max(1, index.nlist // share)
-        if (found := _found(vectors, questions, floor)) >= _ENOUGH:
-            break
-    return Approximate(np.asarray(faiss.serialize_index(index)), found)
+    data = np.asarray(faiss.serialize_index(index))
+    vectors = Vectors(views, starts, np.broadcast_to(np.int32(0), len(views)), data)
+    return Approximate(data, _found(vectors, *_exact(vectors)))
 
 
 def _exact(vectors: Vectors) -> tuple[Array, Array]:
