@@ -10,6 +10,7 @@ half a millisecond more.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -95,7 +96,8 @@ class Rows:
         return self.about[self.about[:, 1] == number, 0] if number >= 0 else self.about[:0, 0]
 
     def subjects_of(self, row: int) -> list[str]:
-        first, last = np.searchsorted(self.about[:, 0], [row, row + 1]).tolist()
+        rows = self.about[:, 0]
+        first, last = bisect_left(rows, row), bisect_right(rows, row)  # np.searchsorted would copy the whole column
         return [self.subjects[number] for number in self.about[first:last, 1].tolist()]
 
 

@@ -268,11 +268,15 @@ class Searcher:
         header = self.store.header
         return frozenset(header.vocabulary.tokenise("\n".join(header.manifest["projects"])))
 
+    @cached_property
+    def _projects(self) -> frozenset[str]:
+        """The names of all projects in lower case."""
+        return frozenset(name.casefold() for name in self.store.header.manifest["projects"])
+
     def _products(self, row: int) -> list[str]:
         """The terms of the names of the projects that a record is about."""
         header = self.store.header
-        projects = {name.casefold() for name in header.manifest["projects"]}
-        return header.vocabulary.tokenise("\n".join(projects.intersection(header.columns.subjects_of(row))))
+        return header.vocabulary.tokenise("\n".join(self._projects.intersection(header.columns.subjects_of(row))))
 
     def _subject(self, row: int, ready: _Ready) -> Subject:
         """The issue of a record, with the projects of that record."""
