@@ -43,7 +43,7 @@ def side_by_side(ask: Callable[[Task], Answer], tasks: Sequence[Task], threads: 
             except BaseException as error:  # a thread has nobody to raise it to
                 raised.append(error)
 
-    helpers = [threading.Thread(target=work, name="kb") for _ in range(min(threads, len(tasks)) - 1)]
+    helpers = [threading.Thread(target=work, name="kb-segment") for _ in range(min(threads, len(tasks)) - 1)]
     for helper in helpers:
         helper.start()
     work()
