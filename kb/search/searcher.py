@@ -25,7 +25,16 @@ from kb.search.evidence import RIVALS, Question, Subject, covers_more, evidence
 from kb.search.features import Candidates, Printed, Shares, candidates, met_branches
 from kb.search.front import FrontTerms
 from kb.search.terms import TermInformation
-from kb.search.verdict import KNOWN_AT, LIKELY_AT, MOST_LIKELY, confidence, curve_for, of_a_repeated_line, verdict
+from kb.search.verdict import (
+    KNOWN_AT,
+    LIKELY_AT,
+    MOST_LIKELY,
+    confidence,
+    curve_for,
+    of_a_bare_question,
+    of_a_repeated_line,
+    verdict,
+)
 
 __all__ = ["MAX_K", "Searcher"]
 
@@ -237,6 +246,8 @@ class Searcher:
             if not one.lists_phrasings:
                 others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
                 sure = of_a_repeated_line(sure, float(found.repeated[at]), others)
+            if at in found.ways_out and not pasted:
+                sure = of_a_bare_question(sure, one)
             verified.append((0.0 if found.ruled_out[at] else sure, one))
         return verified
 

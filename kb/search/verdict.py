@@ -30,6 +30,7 @@ __all__ = [
     "confidence",
     "contributions",
     "curve_for",
+    "of_a_bare_question",
     "of_a_repeated_line",
     "verdict",
 ]
@@ -48,6 +49,10 @@ SCANNED_FROM = 25
 
 WORD_BY_WORD, NEARLY = 0.97, 0.8
 """the share of a line from which an issue prints it, and from which another one prints it nearly"""
+
+NOTHING_ELSE, ITS_SUBJECT = 0.85, 0.1
+"""the share of a question that a family says in any words, and the share of its title that the question says, from
+which a question is about nothing else"""
 
 CLIP = 4.0
 """standard deviations beyond which a value counts no more: evidence of a kind that the fit has not seen"""
@@ -113,6 +118,14 @@ def of_a_repeated_line(confidence: float, share: float, others: Iterable[float])
     if share < WORD_BY_WORD:
         return confidence
     return max(confidence, KNOWN_AT if max(others, default=0.0) < NEARLY else LIKELY_AT)
+
+
+def of_a_bare_question(confidence: float, found: Evidence) -> float:
+    """The confidence in an issue with many causes, when a description says nothing but what that is about ("loss is
+    nan", "显存不足"). It says too little to be sure of anything, so nothing else would be named; which causes there
+    are, and what tells them apart, is what helps then. Such an issue is likely."""
+    is_bare = found.aligned_coverage >= NOTHING_ELSE and found.title_coverage >= ITS_SUBJECT and found.own_terms > 0
+    return max(confidence, LIKELY_AT) if is_bare else confidence
 
 
 def verdict(confidence: float, known_at: float = KNOWN_AT) -> Verdict:

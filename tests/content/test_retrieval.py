@@ -113,6 +113,28 @@ def test_a_word_that_stands_everywhere_is_no_question(text: str, base: Knowledge
 
 
 @pytest.mark.parametrize(
+    ("text", "family"),
+    [
+        ("显存不足", "pytorch-cuda-out-of-memory#1"),
+        ("训练时爆显存", "pytorch-cuda-out-of-memory#1"),
+        ("CUDA out of memory", "pytorch-cuda-out-of-memory#1"),
+        ("loss is nan", "training-loss-nan-or-zero#1"),
+        ("loss 变成 nan", "training-loss-nan-or-zero#1"),
+        ("training hangs", "training-hangs-no-message#1"),
+        ("cuda not available pytorch", "no-cuda-gpus-available#1"),
+    ],
+)
+def test_a_bare_question_gets_its_family(text: str, family: str, base: KnowledgeBase) -> None:
+    result = base.search(text)
+    assert (result.verdict, result.likely[:1]) == ("likely", (family,))
+
+
+@pytest.mark.parametrize("text", ["exit code 1", "多卡训练报错", "模型加载失败", "tensorboard 打不开", "CUDA 报错"])
+def test_a_bare_question_about_anything_gets_none(text: str, base: KnowledgeBase) -> None:
+    assert base.search(text).verdict == "unknown"
+
+
+@pytest.mark.parametrize(
     ("text", "word"),
     [("CUDA out of memory", "memory"), ("nccl timeout", "NCCL")],
 )
