@@ -127,8 +127,8 @@ def test_segments_side_by_side_answer_as_each_by_itself(grown: tuple[Path, Path]
                 rows += [start + row for row in found.rows]
                 scores += found.scores
         expected = [sorted(zip(*one, strict=True), key=lambda found: (-found[1], found[0]))[:k] for one in alone]
-        ranked = [store.dense(vector, k), store.lexical(terms, k)]
-        assert [list(zip(one.rows, one.scores, strict=True)) for one in ranked] == expected
+        for ranked in ([store.dense(vector, k), store.lexical(terms, k)], store.near(vector, terms, k)):
+            assert [list(zip(one.rows, one.scores, strict=True)) for one in ranked] == expected
     store.close()
 
 

@@ -427,6 +427,11 @@ class NaiveStore:
                 best[row] = max(best.get(row, -1.0), float((view * vector).sum()))
         return self._ranking(best, k)
 
+    def near(
+        self, vector: Array, terms: Sequence[str], k: int, within: Filter | None = None
+    ) -> tuple[Ranking, Ranking]:
+        return self.dense(vector, k, within), self.lexical(terms, k, within)
+
     def lexical(self, terms: Sequence[str], k: int, within: Filter | None = None) -> Ranking:
         scores, rows = naive_bm25(self._bags, terms), self._rows(within)
         return self._ranking({row: s for row, s in enumerate(scores) if row in rows}, k)
@@ -471,9 +476,9 @@ def test_another_store_gives_the_same_answers(tmp_path: Path, write: Write) -> N
 
 
 def test_both_are_stores() -> None:
-    members = [name for name in vars(Store) if not name.startswith("_")]
-    assert sorted(members) == ["dense", "header", "lexical", "prints", "profiles", "records", "views", "weights"]
-    assert all(hasattr(kind, name) for kind in (FaissStore, NaiveStore) for name in members if name != "header")
+    asked = ["dense", "lexical", "near", "prints", "profiles", "records", "views", "weights"]
+    assert sorted(name for name in vars(Store) if not name.startswith("_")) == sorted(["header", *asked])
+    assert all(hasattr(kind, name) for kind in (FaissStore, NaiveStore) for name in asked)
 
 
 # threads

@@ -34,6 +34,9 @@ __all__ = ["FaissStore", "files_of", "named"]
 
 _ATTEMPTS = 5  # how often an index may be replaced under a reader that is just opening it
 _EVERYTHING = Filter()
+Ask = Callable[[int, Segment, Array | None], Ranking]
+"""of a segment, given its number, itself, and which of its rows are allowed (None: all)"""
+
 _LARGE = 50_000  # records of a segment that it takes a millisecond to ask: then a thread is worth its start
 
 
@@ -99,9 +102,7 @@ class FaissStore:
         self.header = Header(manifest, identity, columns, vocabulary)
         lengths = [segment.lexicon.postings.total for segment in self.segments]
         self._mean = sum(lengths) / columns.size if sum(lengths) else 1.0
-        sizes = [segment.size for segment in self.segments]
-        self._largest_first = sorted(range(len(sizes)), key=lambda number: -sizes[number])
-        self._threads = min(cores(), sum(size >= _LARGE for size in sizes))
+        self._threads = cores() if any(segment.size >= _LARGE for segment in self.segments) else 1
         self._check(manifest)
 
     def _check(self, manifest: dict[str, Any]) -> None:
@@ -125,10 +126,23 @@ class FaissStore:
         """Records, without the dead ones."""
         return len(self.header.columns.rows())
 
+    def near(
+        self, vector: Array, terms: Sequence[str], k: int, within: Filter | None = None
+    ) -> tuple[Ranking, Ranking]:
+        dense, lexical = self._best(k, within, self._by_vector(vector, k), self._by_terms(terms, k))
+        return dense, lexical
+
     def dense(self, vector: Array, k: int, within: Filter | None = None) -> Ranking:
-        return self._best(k, within, lambda _, segment, allowed: segment.vectors.nearest(vector, k, allowed))
+        return self._best(k, within, self._by_vector(vector, k))[0]
 
     def lexical(self, terms: Sequence[str], k: int, within: Filter | None = None) -> Ranking:
+        return self._best(k, within, self._by_terms(terms, k))[0]
+
+    @staticmethod
+    def _by_vector(vector: Array, k: int) -> Ask:
+        return lambda _, segment, allowed: segment.vectors.nearest(vector, k, allowed)
+
+    def _by_terms(self, terms: Sequence[str], k: int) -> Ask:
         asked = self._weighed(terms)
         best_so_far: list[float] = []  # of the segments that were asked before: what is below them is not looked for
 
@@ -139,31 +153,35 @@ class FaissStore:
             best_so_far.extend(found.scores)
             return found
 
-        return self._best(k, within, best)
+        return best
 
     def _weighed(self, terms: Sequence[str]) -> list[tuple[Fact, float]]:
         facts = self.header.vocabulary.facts(terms)
         weights = idf(np.array([fact.df for fact in facts], np.int64), self.header.columns.size)
         return list(zip(facts, weights.tolist(), strict=True))
 
-    def _best(self, k: int, within: Filter | None, ask: Callable[[int, Segment, Array | None], Ranking]) -> Ranking:
-        """The best of all segments, which are asked side by side; `allowed` is given to each for its own rows."""
+    def _best(self, k: int, within: Filter | None, *asks: Ask) -> list[Ranking]:
+        """For each of `asks` the best of all segments, which are asked side by side."""
         if k <= 0:
-            return Ranking((), ())
-        columns = self.header.columns
+            return [Ranking((), ())] * len(asks)
+        columns, every = self.header.columns, len(self.segments)
         allowed = columns.alive if within in (None, _EVERYTHING) else columns.passing(within)
-        if len(self.segments) == 1:
-            return ask(0, self.segments[0], allowed)
+        if every == 1 and self._threads == 1:
+            return [ask(0, self.segments[0], allowed) for ask in asks]
 
-        def ask_one(number: int) -> tuple[list[int], Sequence[float]]:
+        def best_of(task: tuple[Ask, int]) -> tuple[list[int], Sequence[float]]:
+            ask, number = task
             segment, start = self.segments[number], int(columns.starts[number])
             found = ask(number, segment, None if allowed is None else allowed[start : start + segment.size])
             return [start + row for row in found.rows], found.scores
 
-        answers = side_by_side(ask_one, self._largest_first, self._threads)
-        rows = [row for found, _ in answers for row in found]
-        scores = [score for _, found in answers for score in found]
-        return rank(np.array(scores, np.float32), k, np.array(rows, np.int64))
+        answers = side_by_side(best_of, [(ask, number) for ask in asks for number in range(every)], self._threads)
+        rankings = []
+        for at in range(0, len(answers), every):
+            rows = [row for found, _ in answers[at : at + every] for row in found]
+            scores = [score for _, found in answers[at : at + every] for score in found]
+            rankings.append(rank(np.array(scores, np.float32), k, np.array(rows, np.int64)))
+        return rankings
 
     def views(self, rows: Array) -> Views:
         found = [segment.vectors.of(own) for _, segment, own in self._split(rows)]

@@ -40,6 +40,11 @@ class Store(Protocol):
     @property
     def header(self) -> Header: ...
 
+    def near(
+        self, vector: Array, terms: Sequence[str], k: int, within: Filter | None = None
+    ) -> tuple[Ranking, Ranking]:
+        """What `dense` and `lexical` say; at once where the store can."""
+
     def dense(self, vector: Array, k: int, within: Filter | None = None) -> Ranking:
         """The k records within the filter (None: of all) nearest to `vector` (dim,), by the cosine of their best view.
 

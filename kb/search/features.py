@@ -168,7 +168,8 @@ def candidates(
 
 def _nearest(store: Store, vector: Array, terms: Sequence[str], within: Filter | None, k: int) -> set[int]:
     most = max(_CANDIDATES, 2 * k)  # both translations of an issue may be among them
-    return {*store.dense(vector, most, within).rows, *store.lexical(terms, most, within).rows}
+    dense, lexical = store.near(vector, terms, most, within)
+    return {*dense.rows, *lexical.rows}
 
 
 def _cosines(views: Views, vector: Array, rows: Array) -> Array:

@@ -123,6 +123,11 @@ class MilvusStore:
     def close(self) -> None:
         self.engine.close()
 
+    def near(
+        self, vector: Array, terms: Sequence[str], k: int, within: Filter | None = None
+    ) -> tuple[Ranking, Ranking]:
+        return self.dense(vector, k, within), self.lexical(terms, k, within)
+
     def dense(self, vector: Array, k: int, within: Filter | None = None) -> Ranking:
         if not (np.any(vector) and np.isfinite(vector).all()):
             return Ranking((), ())
