@@ -145,6 +145,14 @@ def test_what_is_asked_side_by_side(threads: int) -> None:
     assert "kb-segment" not in [one.name for one in threading.enumerate()]
 
 
+def test_the_only_two_articles_tell_one_fault(tmp_path: Path, write: Write) -> None:
+    for n in range(2):
+        articles = write({f"en/a{n}.md": article("boom at 7", "the disk is full")})
+        assert build(articles, tmp_path / "index", encoder=FakeEncoder()).segments == n + 1
+    with KnowledgeBase.open(tmp_path / "index", encoder=FakeEncoder()) as base:
+        assert set(base.searcher.first_telling.values()) == {"a0#1", "a0#2"}
+
+
 def test_one_fault_in_two_segments_is_listed_once(grown: tuple[Path, Path], write: Write) -> None:
     articles, index = grown
     write({"en/copy.md": (articles / "en" / "a0.md").read_text("utf-8")})
