@@ -92,7 +92,7 @@ class Streams:
     def close(self) -> None:
         self._close_ends()
         for copy in self._copies:
-            os.close(copy.source)
+            copy.close()
 
     def _close_ends(self) -> None:
         for end in {*self.outer_ends}:
@@ -109,7 +109,7 @@ class _Copy(threading.Thread):
         self._target = target
         self._tail = tail
         self._busy = False
-        self._left = False
+        self._wake, self._waker = os.pipe()
         self._copied = 0
         self._follow = follow_modes and os.isatty(0)
         self._seen = _input_modes(source) if self._follow else None
@@ -128,14 +128,20 @@ class _Copy(threading.Thread):
                 return
             self._copied += len(data)
             self._busy = False
-            if self._left:
-                return
 
     def _next(self) -> bytes:
+        """What comes next; nothing at the end of the stream, and once `leave` was called."""
         try:
+            if sys.platform != "win32" and self._wake in select.select([self.source, self._wake], [], [])[0]:
+                return b""
             return os.read(self.source, CHUNK)
         except OSError:  # EIO: the last process with this terminal closed it
             return b""
+
+    def close(self) -> None:
+        """Of a thread that was never started."""
+        for end in (self.source, self._wake, self._waker):
+            os.close(end)
 
     def wait(self, left: float) -> float:
         """Waits for the end of the stream, at most `left` seconds; returns the seconds that remain.
@@ -162,9 +168,13 @@ class _Copy(threading.Thread):
         return 0
 
     def leave(self) -> None:
-        """Starts a `cat` that reads on, and writes where we wrote unless a reader there waits for the end."""
-        self._left = True
-        if self.is_alive():
+        """Starts a `cat` that reads on, and writes where we wrote unless a reader there waits for the end.
+
+        This thread stops reading first: what it read while the interpreter ends would never be written.
+        """
+        if sys.platform != "win32" and self.is_alive():
+            os.write(self._waker, b"\0")
+            self.join()
             with contextlib.suppress(OSError):
                 kind = os.fstat(self._target).st_mode
                 waits = not (stat.S_ISREG(kind) or stat.S_ISCHR(kind))
