@@ -253,6 +253,16 @@ def test_build_then_search_here_and_below(kb_: Kb, site: Path, monkeypatch: pyte
     assert (again["parsed"], again["records"], again["snapshot"]) == (0, 4, answer["snapshot"])
 
 
+def test_a_readme_in_the_folder_of_the_index_stops_no_build(kb_: Kb, site: Path) -> None:
+    readme = site / "index" / "README.md"
+    readme.parent.mkdir(exist_ok=True)
+    readme.write_text("# index/\n\nWhat `kb build` writes.\n")
+    assert kb_("build").code == 0
+    assert readme.exists()
+    (site / "index" / "mine.md").write_text("# An article\n")
+    assert "holds articles" in kb_("build").err
+
+
 def test_build_says_what_is_bad_and_can_go_on(kb_: Kb, site: Path) -> None:
     (site / "articles" / "en" / "gbk.md").write_bytes("# 标题\n\n正文说明".encode("gbk"))
     (site / "articles" / "en" / "nul.md").write_bytes(b"# T\x00\n")

@@ -110,7 +110,7 @@ def build(
         raise IndexWriteFailed(
             "a symbolic link is not written through", path=target, hint="name it: kb build --index DIR"
         )
-    if holds_articles(target):
+    if holds_articles(target, readmes=False):  # a checkout keeps a README in index/
         raise IndexWriteFailed("this folder holds articles, not an index", path=target, hint="kb build --index DIR")
     found = stamp(articles)  # before the build: an article that changes during it is newer than the index
     try:

@@ -346,14 +346,16 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def holds_articles(folder: Path) -> bool:
-    """Does it look like a folder of articles: a language folder in it, or Markdown somewhere among its first files?"""
+def holds_articles(folder: Path, *, readmes: bool = True) -> bool:
+    """Does it look like a folder of articles: a language folder in it, or Markdown somewhere among its first files?
+    `readmes`: do READMEs count?"""
     try:
         if any((folder / lang).is_dir() for lang in ("en", "zh")):
             return True
         from kb.articles.source import SUFFIXES  # late: most bases have these folders
 
-        return any(name.lower().endswith(SUFFIXES) for name in islice(_files(folder), _MOST_LOOKED_AT))
+        names = (name.lower() for name in islice(_files(folder), _MOST_LOOKED_AT))
+        return any(name.endswith(SUFFIXES) and (readmes or not name.startswith("readme")) for name in names)
     except OSError:
         return False
 
