@@ -22,7 +22,8 @@ LISTS: Final = Path(__file__).with_name("everyones.json")
 """What `scripts/everyones.py` found several systems and versions of Python to print, as `words_of` reads it. The host
 is not asked: there the same question would get another answer."""
 
-# What name resolution, TLS and the clients of HTTP say; Kubernetes of any container; Python's library of any command.
+# What name resolution, TLS and the clients of HTTP say; Kubernetes of any container; Python's library of any command;
+# asyncio, the C++ runtime, apt.
 _OF_LIBRARIES = """
 name or service not known, temporary failure in name resolution, nodename nor servname provided
 ssl certificate verify failed, certificate verify failed, ssl certificate problem, ssl c, certificate has expired
@@ -32,6 +33,9 @@ tls handshake timeout, connection closed by remote host, connection closed by pe
 remote end closed connection without response, connection aborted, max retries exceeded with url, read timed out
 sslerror, sslcertverificationerror, httperror, maxretryerror, gaierror, jsondecodeerror
 oomkilled, crashloopbackoff, imagepullbackoff, errimagepull, back off restarting failed container
+server disconnected without sending a response, server disconnected, serverdisconnectederror, clientoserror
+remoteprotocolerror, no running event loop, terminate called without an active exception
+the following packages have unmet dependencies, unable to correct problems you have held broken packages
 subprocess calledprocesserror command, calledprocesserror, returned non zero exit status
 """
 
