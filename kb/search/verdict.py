@@ -54,6 +54,9 @@ NOTHING_ELSE, ITS_SUBJECT = 0.85, 0.1
 """the share of a question that a family says in any words, and the share of its title that the question says, from
 which a question is about nothing else"""
 
+OF_A_BARE_QUESTION = 0.3
+"""the least confidence in the family that such a question is about: above issues for which little speaks"""
+
 CLIP = 4.0
 """standard deviations beyond which a value counts no more: evidence of a kind that the fit has not seen"""
 
@@ -125,7 +128,7 @@ def of_a_bare_question(confidence: float, found: Evidence) -> float:
     nan", "显存不足"). It says too little to be sure of anything, so nothing else would be named; which causes there
     are, and what tells them apart, is what helps then. Such an issue is likely."""
     is_bare = found.aligned_coverage >= NOTHING_ELSE and found.title_coverage >= ITS_SUBJECT and found.own_terms > 0
-    return max(confidence, LIKELY_AT) if is_bare else confidence
+    return max(confidence, OF_A_BARE_QUESTION) if is_bare else confidence
 
 
 def verdict(confidence: float, known_at: float = KNOWN_AT) -> Verdict:
