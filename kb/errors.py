@@ -65,6 +65,10 @@ class QueryError(KbError):
     exit_code = 64
 
 
+class LogDamaged(QueryError):
+    exit_code = 65
+
+
 class ArticleError(KbError):
     exit_code = 65
 

@@ -135,6 +135,18 @@ def test_a_folder_is_no_log() -> None:
         assert "kb scan" in ran.stderr
 
 
+@pytest.mark.usefixtures("asked")
+def test_a_log_is_packed_by_its_content_not_by_its_name() -> None:
+    log = f"fine\n{POP}\n".encode()
+    Path("train.log.1").write_bytes(gzip.compress(log))
+    Path("renamed.gz").write_bytes(log)
+    asked = [("train.log.1", None), ("renamed.gz", None), ("-", gzip.compress(log)), ("-", log)]
+    for command in ("search", "scan"):
+        for name, stdin in asked:
+            ran = run_kb(command, name, stdin=stdin)
+            assert DEQUE in ran.stdout, (command, name, ran)
+
+
 @pytest.mark.thorough
 @pytest.mark.usefixtures("asked")
 def test_of_a_damaged_log_the_rest_is_read_and_a_missing_one_is_named() -> None:
@@ -143,8 +155,8 @@ def test_of_a_damaged_log_the_rest_is_read_and_a_missing_one_is_named() -> None:
     ran = run_kb("cut.gz", stdin=None)
     assert "cannot be read to its end" in ran.stderr
     assert DEQUE in ran.stdout
-    Path("none.gz").write_bytes(b"no gzip")
-    assert run_kb("none.gz", stdin=None).returncode == 64
+    Path("none.gz").write_bytes(b"\x1f\x8bno gzip")
+    assert run_kb("none.gz", stdin=None).returncode == run_kb("scan", "none.gz", stdin=None).returncode == 65
     missing = run_kb("trian.log", stdin=None)
     assert missing.returncode == 1
     assert "there is no file trian.log" in missing.stderr

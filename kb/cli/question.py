@@ -7,17 +7,17 @@ import shlex
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from io import BufferedReader
+from typing import cast
 
 import click
 
-from kb.cli.common import MAX_STDIN, complain, ends_of, is_terminal, plain, read_stdin
+from kb.cli.common import MAX_STDIN, complain, ends_of, is_terminal, plain
 from kb.cli.words import say
-from kb.errors import QueryError
+from kb.errors import LogDamaged, QueryError
 
 __all__ = ["question_of"]
 
-_CHUNK = 1 << 20
 _LOGS = (".log", ".txt", ".out", ".err", ".gz")
 _SUBSTITUTED = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 """what a shell puts in the place of `<(command)`"""
@@ -31,7 +31,7 @@ def question_of(words: Sequence[str]) -> str:
     if not words or [*words] == ["-"]:
         if sys.stdin is None or (not words and is_terminal(sys.stdin)):
             raise click.UsageError('what is the question? kb search "the error message", or pipe a log into it')
-        return decode(read_stdin())
+        return decode(ends_of(_up_to_damage(cast(BufferedReader, sys.stdin.buffer), "stdin")))
     if len(words) == 1:
         if _is_log(words[0]):
             if not words[0].startswith(_SUBSTITUTED):
@@ -61,14 +61,14 @@ def _named(path: str) -> str:
 
 
 def _read_log(path: str) -> bytes:
-    """The content, at most as much as of stdin. Of a damaged .gz, what comes before the damage."""
-    if path.endswith(".gz"):
-        return ends_of(_unpacked(path))
+    """The content, at most as much as of stdin."""
+    from kb.logs.unpack import is_packed
+
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            if size <= MAX_STDIN:
-                return ends_of(iter(lambda: file.read(_CHUNK), b""))
+            if size <= MAX_STDIN or is_packed(file):
+                return ends_of(_up_to_damage(file, path))
             first = file.read(MAX_STDIN // 2)
             file.seek(size - MAX_STDIN // 2)
             return first + file.read(MAX_STDIN // 2)
@@ -76,15 +76,17 @@ def _read_log(path: str) -> bytes:
         raise QueryError(f"cannot be read ({error.strerror or error})", path=path) from None
 
 
-def _unpacked(path: str) -> Iterator[bytes]:
-    from kb.cli.scan import chunks
+def _up_to_damage(file: BufferedReader, name: str) -> Iterator[bytes]:
+    """The log, unpacked. Of a damaged one what comes before the damage, and a word about that; raises LogDamaged when
+    that is nothing."""
+    from kb.logs.unpack import chunks_of
 
     some = False
     try:
-        for chunk in chunks(Path(path), progress=False):
+        for chunk in chunks_of(file, name):
             some = some or bool(chunk)
             yield chunk
-    except QueryError as error:
+    except LogDamaged as error:
         if not some:
             raise
         complain(error)

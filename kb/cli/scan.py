@@ -8,8 +8,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
@@ -30,8 +31,8 @@ from kb.cli.common import (
 )
 from kb.cli.complete import complete_project
 from kb.cli.words import language, say
-from kb.errors import KbError, QueryError
-from kb.logs.unpack import CHUNK, DAMAGE, unpacked
+from kb.errors import KbError, LogDamaged
+from kb.logs.unpack import CHUNK, chunks_of
 
 if TYPE_CHECKING:
     from kb.bases import AnyBase
@@ -84,8 +85,8 @@ def scan(
     bases: tuple[str, ...],
     index: str | Path | None,
 ) -> None:
-    """List every issue that occurs in LOG, known or likely, with its lines. "-" (or a pipe) reads stdin; a .gz is
-    unpacked.
+    """List every issue that occurs in LOG, known or likely, with its lines. "-" (or a pipe) reads stdin. What is
+    packed with gzip is unpacked.
 
     \b
       kb scan train.log
@@ -119,7 +120,7 @@ def scan(
                 for chunk in chunks(path, progress=not quiet):
                     with _whole():
                         one.feed(chunk)
-            except QueryError as error:
+            except LogDamaged as error:
                 output.log(str(path), one.finish(), damage=error)
             except KeyboardInterrupt:
                 output.log(str(path), one.finish(), damage=KbError("interrupted; the rest is not read", path=path))
@@ -230,27 +231,22 @@ class _Output:
 def chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
     """The bytes of a log, with a progress bar on stderr for a large one at a terminal.
 
-    Raises QueryError for a damaged log, after everything that can be read of it.
+    Raises LogDamaged, after everything that can be read of it.
     """
-    try:
-        if path == Path("-"):
-            # os.read gives what has come so far; a buffered read would wait for a whole megabyte
-            yield from iter(lambda: os.read(sys.stdin.fileno(), CHUNK), b"")
+    if path == Path("-"):
+        yield from chunks_of(cast(BufferedReader, sys.stdin.buffer), "stdin")
+        return
+    with path.open("rb") as raw:
+        size = os.fstat(raw.fileno()).st_size
+        if not progress or size < _LARGE or not is_terminal(sys.stderr):
+            yield from chunks_of(raw, str(path))
             return
-        with path.open("rb") as raw:
-            size = os.fstat(raw.fileno()).st_size
-            chunks = unpacked(raw) if path.suffix == ".gz" else iter(lambda: raw.read(CHUNK), b"")
-            if not progress or size < _LARGE or not is_terminal(sys.stderr):
-                yield from chunks
-                return
-            with click.progressbar(length=size, file=sys.stderr, label=plain(path.name)) as bar:
-                at = 0
-                for chunk in chunks:
-                    yield chunk
-                    bar.update(raw.tell() - at)
-                    at = raw.tell()
-    except DAMAGE as error:
-        raise QueryError(f"this log cannot be read to its end ({error})", path=path) from None
+        with click.progressbar(length=size, file=sys.stderr, label=plain(path.name)) as bar:
+            at = 0
+            for chunk in chunks_of(raw, str(path)):
+                yield chunk
+                bar.update(raw.tell() - at)
+                at = raw.tell()
 
 
 def _follow(path: Path, newest: Callable[[], tuple[Scanner, ...]], options: dict[str, Any], output: _Output) -> None:

@@ -11,11 +11,11 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from kb.errors import QueryError
-from kb.logs.unpack import CHUNK, unpacked
+from kb.logs.unpack import chunks_of
 
 __all__ = ["HEAD", "MOST", "TAIL", "ends", "open_log", "pieces"]
 
@@ -27,7 +27,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FOLDER = _PLAIN | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
 
 
-def open_log(path: str, roots: Sequence[Path]) -> BinaryIO:
+def open_log(path: str, roots: Sequence[Path]) -> BufferedReader:
     """Opens the file for reading; a relative path starts in the first of `roots` that has it. Raises QueryError."""
     for root in roots:
         try:
@@ -74,9 +74,9 @@ def _ordinary(opened: int) -> int:
     raise OSError("not an ordinary file")
 
 
-def pieces(raw: BinaryIO, *, packed: bool, skips: Callable[[], None] = lambda: None) -> Iterator[bytes]:
-    """The bytes of a log, as `ends` gives them. Raises QueryError for too long a one, and `kb.logs.unpack.DAMAGE`."""
-    return ends(_limited(unpacked(raw) if packed else iter(lambda: raw.read(CHUNK), b"")), skips=skips)
+def pieces(raw: BufferedReader, *, skips: Callable[[], None] = lambda: None) -> Iterator[bytes]:
+    """The bytes of a log, as `ends` gives them. Raises QueryError for too long a one, LogDamaged as `chunks_of`."""
+    return ends(_limited(chunks_of(raw, "the log")), skips=skips)
 
 
 def _limited(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kb.bases import AnyBase
-from kb.errors import KbError, QueryError
+from kb.errors import KbError, LogDamaged, QueryError
 from kb.feedback.told import Said
 from kb.logs.read import read
-from kb.logs.unpack import DAMAGE
 from kb.records import IssueRecord, Verdict
 from kb.scan import Scans
 from kb.serve.asgi import Refusal
@@ -172,10 +171,10 @@ class Tools:
         end = b""
         with open_log(path, self._roots) as raw:
             try:
-                for piece in pieces(raw, packed=path.endswith(".gz"), skips=lambda: notes.append("ends")):
+                for piece in pieces(raw, skips=lambda: notes.append("ends")):
                     scans.feed(piece)
                     end = (end + piece)[-_END:]
-            except DAMAGE:
+            except LogDamaged:
                 notes.append("damaged")
         return end
 
