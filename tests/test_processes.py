@@ -6,6 +6,7 @@ manifest; nobody is called. Without strace, or where namespaces are not allowed,
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
 import stat
@@ -13,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import THOROUGH, FakeEncoder, Write, article
@@ -118,6 +120,7 @@ def test_bytes_are_safe_before_they_are_named_and_names_before_the_manifest(tmp_
 BUILD_AT_ONCE = """
 import os, sys, time
 from pathlib import Path
+from types import SimpleNamespace
 from conftest import FakeEncoder
 from kb.errors import IndexBusy
 from kb.index.build import build
@@ -268,3 +271,16 @@ def test_a_call_is_seen(tmp_path: Path) -> None:
     if not re.search(r"exited with \d", (tmp_path / "log").read_text()):
         pytest.skip("tracing is not allowed here")
     assert "connect(" in (tmp_path / "log").read_text()
+
+
+def test_a_process_that_reads_articles_ends_in_silence_with_its_parent() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "from kb.index.processes import serve; serve()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as child:  # fmt: skip
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.close()  # nobody waits for its answers
+        pickle.dump(SimpleNamespace(take=str), child.stdin)
+        pickle.dump("a job", child.stdin)
+        assert child.communicate() == (None, b"")

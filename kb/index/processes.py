@@ -132,8 +132,11 @@ def serve() -> None:
             answer: object = intake.take(job)
         except KbError as error:
             answer = error
-        pickle.dump(answer, sink, pickle.HIGHEST_PROTOCOL)
-        sink.flush()
+        try:
+            pickle.dump(answer, sink, pickle.HIGHEST_PROTOCOL)
+            sink.flush()
+        except BrokenPipeError:  # the parent was killed, and nobody wants the answer
+            os._exit(1)  # not by returning: the interpreter would flush once more, and say so
 
 
 def _only_ours() -> BinaryIO:
