@@ -186,8 +186,12 @@ def dictionary_for(texts: Iterable[str] | None = None) -> dict[str, float]:
     chars = None if texts is None else {char for text in texts for char in HAN_CHAR.findall(text)}
     if chars is not None and not chars:
         return {}
-    among = HAN if chars is None else "".join(sorted(chars))
-    found = re.findall(rf"^([{among}]+) ([0-9]+)", _dictionary(), re.MULTILINE)
+    return dict(_words_made_of(HAN if chars is None else "".join(sorted(chars))))
+
+
+@lru_cache(maxsize=1)  # of one build to the next of the same articles hardly a character changes
+def _words_made_of(chars: str) -> dict[str, float]:
+    found = re.findall(rf"^([{chars}]+) ([0-9]+)", _dictionary(), re.MULTILINE)
     log_total = math.log(_JIEBA_TOTAL)
     return {word: math.log(int(count) or 1) - log_total for word, count in found}
 
