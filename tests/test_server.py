@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -743,6 +744,38 @@ def test_it_stops_quietly_while_a_body_comes(index: Path) -> None:
         assert time.monotonic() - started < 2
     assert err.strip() in ("", "kb: interrupted")
     assert process.returncode in (130, -signal.SIGINT)
+
+
+PATIENT = """
+import sys
+from kb.serve import listen
+listen.FIRST_S = listen.STOP_S = 30
+sys.argv = ["kb", "serve", *sys.argv[1:]]
+from kb.cli import main
+main()
+"""
+
+
+@needs_uvicorn
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_who_was_taken_before_the_stop_is_answered(index: Path) -> None:
+    """A client whose connection was accepted may have its request on the way: another worker would have answered it."""
+    with running(
+        [sys.executable, "-c", PATIENT, "--port", "0", "--index", str(index)], stderr=-1, text=True
+    ) as process:
+        port = port_of(process)
+        with socket.create_connection(("127.0.0.1", port), 30) as client:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=30) as later:
+                assert later.status == 200  # so the first connection was taken
+            process.send_signal(signal.SIGTERM)
+            with pytest.raises(OSError):
+                while True:
+                    socket.create_connection(("127.0.0.1", port), 10).close()
+                    time.sleep(0.02)
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            told = b"".join(iter(lambda: client.recv(1 << 16), b""))
+        assert told.startswith(b"HTTP/1.1 200 ")
+        process.wait(10)
 
 
 SLOW = """

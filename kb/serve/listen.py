@@ -27,6 +27,7 @@ HEAD_S = 10.0  # for the request line and headers
 READ_S = 20.0  # for the client to read the response
 IDLE_S = 15  # between two requests of a connection
 STOP_S = 2  # for running requests when the server stops; one that only waits for the next request ends at once
+FIRST_S = 0.5  # then, for the first request of a connection that was taken and has sent none yet
 MAX_CONNECTIONS = 500
 SWITCH_S = 0.0005  # after so long a thread with a log lets short questions go on; after 0.005 they took twice as long
 
@@ -36,6 +37,7 @@ class _TimedProtocol(H11Protocol):
 
     _head: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
+    _stopping = False
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -46,12 +48,23 @@ class _TimedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._stopping and self.cycle is not None:
+            self.cycle.keep_alive = False
         under_way = self.cycle is not None and not self.cycle.response_complete
         if under_way and self._head is not None:
             self._head.cancel()
             self._head = None
         elif not under_way and self._head is None:
             self._head = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def shutdown(self) -> None:
+        """As uvicorn's, but it would close a connection whose first request is on its way: to a client that is a lost
+        answer, while another worker would have given it."""
+        if self.cycle is None and not self._stopping:
+            self._stopping = True
+            self.loop.call_later(FIRST_S, self.shutdown)
+        else:
+            super().shutdown()
 
     def pause_writing(self) -> None:
         super().pause_writing()
