@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -111,15 +112,45 @@ class IssueRecord:
         return {**values, "source": {"path": place.path, "first_line": place.first_line, "last_line": place.last_line}}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> IssueRecord:
-        """The inverse of `as_dict`; lists become tuples again. Raises KeyError or TypeError for another form."""
+    def from_dict(cls, data: Mapping[str, Any]) -> IssueRecord:
+        """The inverse of `as_dict`; lists become tuples again. Raises KeyError, TypeError or ValueError for another
+        form: an index or a server may be a stranger's."""
         values = {"updated": "", **data}  # an index or a server of kb 0.1 has none
-        values = {name: values[name] for name in cls.__slots__}
-        for name in ("errors", "conditions", "aliases", "versions", "tags", "sources"):
-            values[name] = tuple(values[name])
-        values["branches"] = tuple(Branch(**branch) for branch in values["branches"])
-        values["source"] = Source(**values["source"])
-        return cls(**values)
+        texts = {name: _text(values[name]) for name in _TEXTS}
+        lists = {name: tuple(map(_text, _listed(values[name]))) for name in _LISTS}
+        if texts["lang"] not in ("en", "zh"):
+            raise ValueError("no language")
+        branches = (Branch(_text(one["condition"]), _text(one["issue"])) for one in _listed(values["branches"]))
+        place = values["source"]
+        lines = [place[name] for name in ("first_line", "last_line")]
+        if not all(isinstance(line, int) for line in lines):
+            raise TypeError("no line")
+        return cls(
+            **texts,  # type: ignore[arg-type]
+            **lists,  # type: ignore[arg-type]
+            project=None if values["project"] is None else _text(values["project"]),
+            branches=tuple(branches),
+            source=Source(_text(place["path"]), *lines),
+        )
+
+
+_TEXTS = (
+    "id", "issue", "lang", "title", "summary", "symptom", "cause", "fix", "triage", "only_when", "confusable",
+    "updated",
+)  # fmt: skip
+_LISTS = ("errors", "conditions", "aliases", "versions", "tags", "sources")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def _listed(value: object) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise TypeError("no list")
+    return value
 
 
 @dataclass(frozen=True, slots=True)

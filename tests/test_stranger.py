@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import FakeEncoder, Write, article
+from conftest import THOROUGH, FakeEncoder, Write, article
 from test_cli import HOSTILE
 from test_remote import server
 from test_snapshot import deadline
@@ -38,6 +38,7 @@ from kb.config import settings
 from kb.errors import ArticleError, IndexCorrupt, IndexWriteFailed, KbError
 from kb.index import snapshot, trust
 from kb.index.build import build
+from kb.index.parts import digests_of
 from kb.index.user import config_folder
 from kb.text import HIDDEN
 
@@ -356,55 +357,144 @@ FORGED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def forged(tmp_path: Path, write: Write, name: str) -> Path:
-    """An index of two issues with other vectors in it, and the hashes that belong to them."""
-    index = tmp_path / "index"
-    build(write({"en/a.md": article("boom at 7", "crash of rank 3")}), index, encoder=FakeEncoder())
+@pytest.fixture
+def two_issues(tmp_path: Path, write: Write) -> Path:
+    """An index."""
+    build(
+        write({"en/a.md": article("boom at 7", "crash of rank 3"), "zh/a.md": article("显存不足 boom at 7")}),
+        tmp_path / "index",
+        encoder=FakeEncoder(),
+    )
+    return tmp_path / "index"
+
+
+def exchange(index: Path, stem: str, data: bytes) -> None:
+    """Puts other bytes in the place of a file, and the hashes that belong to them."""
+    whole = json.loads((index / "manifest.json").read_text())
+    del whole["sha256"]
+    entry = whole["files"][stem]
+    digest = hashlib.sha256(data).hexdigest()
+    entry.update(name=f"{stem}-{digest[:12]}.{entry['name'].rpartition('.')[2]}", bytes=len(data), sha256=digest)
+    (index / entry["name"]).write_bytes(data)
+    (index / "manifest.json").write_text(json.dumps({**whole, "sha256": snapshot._digest(whole)}))
+
+
+def forged(index: Path, name: str) -> None:
+    """Puts other vectors into an index."""
     (old,) = index.glob("dense-*")
     held = arrays.load(old.read_bytes(), old)
     views = max(held, key=lambda key: held[key].ndim)
-    data = arrays.dump({**held, views: FORGED[name](held[views].copy())})
-    whole = json.loads((index / "manifest.json").read_text())
-    del whole["sha256"]
-    entry = next(one for one in named_files(whole) if one["name"] == old.name)
-    digest = hashlib.sha256(data).hexdigest()
-    entry.update(name=f"dense-{digest[:12]}.safetensors", bytes=len(data), sha256=digest)
-    (index / entry["name"]).write_bytes(data)
-    (index / "manifest.json").write_text(json.dumps({**whole, "sha256": snapshot._digest(whole)}))
-    return index
+    exchange(index, "dense", arrays.dump({**held, views: FORGED[name](held[views].copy())}))
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_forged_vectors_are_refused_though_every_hash_is_right(name: str, tmp_path: Path, write: Write) -> None:
+def test_forged_vectors_are_refused_though_every_hash_is_right(name: str, two_issues: Path) -> None:
     """Ids off by one, or nonsense, with a perfect score: worse than no answer (mem0 #7117)."""
-    index = forged(tmp_path, write, name)
+    forged(two_issues, name)
     refused = contextlib.nullcontext() if name == "as they were" else pytest.raises(IndexCorrupt)
-    with deadline(20), refused, Base.open(index, encoder=FakeEncoder()) as base:
+    with deadline(20), refused, Base.open(two_issues, encoder=FakeEncoder()) as base:
         assert base.search("RuntimeError: boom at 7").hits[0].issue == "a#1"
 
 
-@pytest.mark.parametrize("name", ["not a number", "infinite"])
-def test_forged_vectors_in_a_large_file_make_no_search_endless(
-    name: str, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+EXTREMES = {
+    "the largest": lambda one: np.full_like(one, _limits(one).max),
+    "the smallest": lambda one: np.full_like(one, _limits(one).min),
+    "ends beyond": lambda one: np.concatenate([one[:-1], np.full_like(one[-1:], _limits(one).max)]),
+    "begins before": lambda one: np.concatenate([np.full_like(one[:1], _limits(one).min), one[1:]]),
+    "one more than there are": lambda one: one + 1,
+    "backwards": lambda one: one[::-1].copy(),
+    "zeros": np.zeros_like,
+    "a byte that is no text": lambda one: np.full_like(one, 0xFF) if one.dtype == np.uint8 else one,
+    "none": lambda one: one[:0],
+    "twice": lambda one: np.concatenate([one, one]),
+    "numbers of another kind": lambda one: one.astype(np.float32 if one.dtype.kind in "iu" else np.int64),
+    "another shape": lambda one: one.reshape(-1, 1) if one.ndim == 1 else one.reshape(-1),
+}  # fmt: skip
+
+
+def _limits(one: Any) -> Any:
+    return np.iinfo(one.dtype) if one.dtype.kind in "iu" else np.finfo(one.dtype)
+
+
+def asked(index: Path) -> None:
+    """Everything that is read of an index."""
+    with Base.open(index, encoder=FakeEncoder()) as base:
+        for question in ("RuntimeError: boom at 7", "crash of rank 3 显存不足", "no such thing"):
+            base.search(question, project=None)
+        base.scan(["RuntimeError: boom at 7", "RuntimeError: crash of rank 3"])
+        with contextlib.suppress(KbError):
+            base.show("a#1")
+        with contextlib.suppress(KbError):
+            base.show("b#7")
+        with contextlib.suppress(KbError):
+            base.search("boom", project="other")
+        base.catalogue()
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["", "as if large"])
+@pytest.mark.parametrize("stem", ["rows", "lexical", "prints", "dense"])
+def test_forged_arrays_end_in_an_answer_or_an_error(
+    stem: str, large: bool, two_issues: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large file is mapped, and not looked at number by number: FAISS finds a NaN near nothing."""
-    monkeypatch.setattr("kb.index.segment.MAPPED_FROM", 0)
-    index = forged(tmp_path, write, name)
-    with deadline(20), Base.open(index, encoder=FakeEncoder()) as base:
-        for hit in base.search("RuntimeError: boom at 7").hits:
-            assert math.isfinite(hit.score) and math.isfinite(hit.confidence)
+    """Their hashes are right. A large file is mapped, and looked at once."""
+    if large:
+        monkeypatch.setattr("kb.index.mapped.MAPPED_FROM", 0)
+    whole = (two_issues / "manifest.json").read_text()
+    (old,) = two_issues.glob(f"{stem}-*")
+    held = arrays.load(old.read_bytes(), old)
+    cases = [(name, how) for name in held for how in EXTREMES]
+    wrong: list[str] = []
+    for name, how in cases if THOROUGH else cases[::5]:
+        exchange(two_issues, stem, arrays.dump({**held, name: EXTREMES[how](held[name].copy())}))
+        try:
+            with deadline(20), contextlib.suppress(KbError):
+                asked(two_issues)
+        except Exception as error:
+            wrong.append(f"{name} of {stem}, {how}: {error!r}")
+        (two_issues / "manifest.json").write_text(whole)
+    assert not wrong, "\n".join(wrong)
 
 
-def named_files(value: Any) -> Iterator[dict[str, Any]]:
-    """Every entry for a file, wherever the manifest has it."""
-    if isinstance(value, dict):
-        if {"name", "bytes", "sha256"} <= value.keys():
-            yield value
-        for one in value.values():
-            yield from named_files(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from named_files(one)
+RECORDS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no object": lambda record: [record],
+    "nothing": lambda record: {},
+    "without a title": lambda record: {name: value for name, value in record.items() if name != "title"},
+    "a number for a text": lambda record: {**record, "fix": 7},
+    "a text for a list": lambda record: {**record, "errors": "boom"},
+    "numbers in a list": lambda record: {**record, "errors": [1, 2]},
+    "another language": lambda record: {**record, "lang": "xx"},
+    "no place": lambda record: {**record, "source": None},
+    "an endless place": lambda record: {**record, "source": {**record["source"], "first_line": math.inf}},
+    "a way out that is none": lambda record: {**record, "branches": [["a", "b"]]},
+    "a project that is none": lambda record: {**record, "project": ["a"]},
+    "deep": lambda record: {**record, "tags": json.loads("[" * 900 + "]" * 900)},
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_what_is_no_record_is_refused_by_name(name: str, two_issues: Path) -> None:
+    (old,) = two_issues.glob("records-*")
+    lines = [json.dumps(RECORDS[name](json.loads(line))).encode() for line in old.read_bytes().split(b"\n") if line]
+    (rows,) = two_issues.glob("rows-*")
+    held = arrays.load(rows.read_bytes(), rows)
+    ends = old.read_bytes().count(b"\n") == len(lines)
+    parts = [line + b"\n" * ends for line in lines]
+    exchange(two_issues, "records", b"".join(parts))
+    starts = np.cumsum([0, *map(len, parts)]).astype(held["starts"].dtype)
+    exchange(two_issues, "rows", arrays.dump({**held, "starts": starts, "digests": digests_of(parts)}))
+    with pytest.raises(IndexCorrupt, match="holds no record"):
+        asked(two_issues)
+
+
+def test_a_manifest_that_names_its_files_over_and_over_is_refused(two_issues: Path) -> None:
+    """A small index would take all memory."""
+    whole = json.loads((two_issues / "manifest.json").read_text())
+    del whole["sha256"]
+    whole["files"] |= {f"{stem}.{n}": entry for stem, entry in [*whole["files"].items()] for n in range(1, 3)}
+    whole["segments"] *= 3
+    (two_issues / "manifest.json").write_text(json.dumps({**whole, "sha256": snapshot._digest(whole)}))
+    with pytest.raises(IndexCorrupt, match="names a file that kb would not write"):
+        asked(two_issues)
 
 
 # the watch itself

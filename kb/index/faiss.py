@@ -226,7 +226,11 @@ class FaissStore:
         ]
 
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
-        return [IssueRecord.from_dict(json.loads(line)) for line in self._parts(rows, lambda one: one.records)]
+        lines = self._parts(rows, lambda one: one.records)
+        try:
+            return [IssueRecord.from_dict(json.loads(line)) for line in lines]
+        except (KeyError, ValueError, TypeError) as error:
+            raise IndexCorrupt(f"holds no record ({error!r})", path=self.folder, hint="`kb build`") from None
 
     def _parts(self, rows: Sequence[int], of: Callable[[Segment], Parts]) -> Iterator[bytes]:
         for row in rows:

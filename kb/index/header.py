@@ -76,6 +76,9 @@ class Rows:
             and self.titles.shape == self.by_title.shape == (n,)
             and self.about.ndim == 2
             and self.about.shape[1] == 2
+            and self.about.dtype == np.int32
+            and self.fault_starts.dtype == np.int64
+            and self.fault_starts.ndim == 1
             and len(self.ids) == n
             and self.fault_starts[0] == 0
             and self.fault_starts[-1] == n
@@ -89,6 +92,18 @@ class Rows:
     @property
     def size(self) -> int:
         return len(self.issue)
+
+    def is_sound(self) -> bool:
+        """Looks at every number and name."""
+        about = self.about
+        return bool(
+            (np.diff(self.fault_starts) >= 0).all()
+            and (np.diff(about[:, 0]) >= 0).all()
+            and (about >= 0).all()
+            and (about.max(axis=0, initial=-1) < (self.size, len(self.subjects))).all()
+            and self.subjects.is_sound()
+            and self.ids.is_sound()
+        )
 
     def about_subject(self, name: str) -> Array:
         """The rows of records whose project or one of whose tags has this name in lower case, ascending."""

@@ -25,7 +25,12 @@ class Lexicon:
         self.log_p: Array = arrays["log_p"]
         """(terms,) float32: log probability of a Chinese word, by which questions are segmented as the records were; 0
         for other terms"""
-        if not len(self.terms) == len(self.postings.most) == len(self.surprisal) == len(self.log_p):
+        n = len(self.terms)
+        if not (
+            len(self.postings.most) == n
+            and self.surprisal.shape == self.log_p.shape == (n,)
+            and self.surprisal.dtype == self.log_p.dtype == np.float32
+        ):
             raise ValueError("terms and postings do not belong together")
 
     def is_sound(self) -> bool:
@@ -36,4 +41,5 @@ class Lexicon:
             and (not len(p.rows) or 0 <= p.rows.min() <= p.rows.max() < p.size)
             and all(np.isfinite(one).all() for one in (self.surprisal, self.log_p, p.least))
             and (p.counts > 0).all()
+            and self.terms.is_sound()
         )

@@ -35,7 +35,8 @@ class Parts:
         """`entry`: the manifest's, of the file. Raises FileNotFoundError, or IndexCorrupt when it does not fit."""
         self._path = folder / entry["name"]
         if not (
-            digests.shape == (len(starts) - 1, 8)
+            starts.ndim == 1
+            and digests.shape == (len(starts) - 1, 8)
             and starts[0] == 0
             and starts[-1] == entry["bytes"]
             and bool((np.diff(starts) >= 0).all())

@@ -61,9 +61,8 @@ class Lists(NamedTuple):
 class Prints:
     """Safe to share between threads."""
 
-    def __init__(self, arrays: Mapping[str, Array], size: int, *, look: bool = True) -> None:
-        """`size`: records. Raises KeyError or ValueError when the arrays do not fit together; with `look`, at every
-        number."""
+    def __init__(self, arrays: Mapping[str, Array], size: int) -> None:
+        """`size`: records. Raises KeyError or ValueError when the arrays do not fit together."""
 
         def lists(name: str) -> Lists:
             return Lists(arrays[f"{name}_starts"], arrays[name])
@@ -86,21 +85,25 @@ class Prints:
         """print -> records of whose lines it was made"""
         self.sizes: Array = arrays["sizes"]
         """(records,) int32: how many distinct words each record says"""
-        n, words, lines, prints = size, len(self.words), len(self.lines), len(self.prints)
-        kept = [
-            (self.said, words, n),
+        if self.sizes.shape != (size,) or not all(one.belongs(things) for one, things, _ in self._kept()):
+            raise ValueError("the arrays of the prints do not belong together")
+
+    def _kept(self) -> list[tuple[Lists, int, int]]:
+        """The lists, how many there are of each, and of how many others."""
+        records, words, lines, prints = len(self.sizes), len(self.words), len(self.lines), len(self.prints)
+        return [
+            (self.said, words, records),
             (self.holding, words, lines),
             (self.anchored, words, prints),
-            (self.printed, lines, n),
-            (self.made, prints, n),
+            (self.printed, lines, records),
+            (self.made, prints, records),
         ]
-        if self.sizes.shape != (n,) or not all(one.belongs(things) for one, things, _ in kept):
-            raise ValueError("the arrays of the prints do not belong together")
-        if look and not (
-            all(one.is_sound(others) for one, _, others in kept)
-            and all(one.is_sound() for one in (self.words, self.lines, self.prints))
-        ):
-            raise ValueError("the prints are of something that is not there")
+
+    def is_sound(self) -> bool:
+        """Looks at every number and word: are they all of something that is there?"""
+        return all(one.is_sound(others) for one, _, others in self._kept()) and all(
+            one.is_sound() for one in (self.words, self.lines, self.prints)
+        )
 
     def by_record(self, size: int) -> Callable[[int], tuple[str, str, str]]:
         """The other way round, which a later build starts from: what each of the `size` records contributed, as
@@ -188,7 +191,7 @@ def prints_of_records(records: Sequence[IssueRecord | None]) -> Prints:
     """Those of records that no segment keeps; None has none."""
     builder = PrintsBuilder()
     builder.add_texts(("", "", "") if record is None else text_of_prints(record) for record in records)
-    return Prints(builder.finish(), len(records), look=False)
+    return Prints(builder.finish(), len(records))
 
 
 class _Names(dict[str, int]):

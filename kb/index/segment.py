@@ -20,7 +20,7 @@ from kb.errors import IndexCorrupt
 from kb.index import snapshot
 from kb.index.header import Rows
 from kb.index.lexicon import Lexicon
-from kb.index.mapped import MAPPED_FROM, Later, arrays, content, was_made_here
+from kb.index.mapped import Later, are_sound, arrays, content, was_made_here
 from kb.index.parts import Parts
 from kb.index.passages import View
 from kb.index.snapshot import Entry
@@ -68,19 +68,20 @@ class Segment:
         """Files may each be whole and still not belong together (mem0 #7117: ids off by n, answers confident)."""
         n = self.size
         agree = self.records.size == self.profiles.size == self.lexicon.postings.size == self.vectors.size == n and (
-            self._files["dense"]["bytes"] >= MAPPED_FROM or self._is_sound()
+            are_sound([self._files[stem] for stem in ("rows", "dense", "lexical")], self._is_sound)
         )
         if not agree:
             self.close()
             raise IndexCorrupt("the files of the index do not belong together", path=self._folder, hint="`kb build`")
 
     def _is_sound(self) -> bool:
-        """Looks at every number; at those of a large file it was looked when it was verified, by its digest alone."""
+        """Looks at every number."""
         kinds = self._kinds
         return (
             (not len(kinds) or 0 <= kinds.min() <= kinds.max() < len(View))
             # All are finite: in the place of np.isfinite, which takes six times as long for half floats.
             and bool(((self._views.view(np.uint16) & 0x7C00) != 0x7C00).all())
+            and self.rows.is_sound()
             and self.lexicon.is_sound()
         )
 
@@ -98,9 +99,12 @@ class Segment:
         entry = self._files["prints"]
         path = self._folder / entry["name"]
         try:
-            return Prints(load(self._prints.content(), path), self.size, look=entry["bytes"] < MAPPED_FROM)
+            prints = Prints(load(self._prints.content(), path), self.size)
+            if not are_sound([entry], prints.is_sound):
+                raise ValueError("prints of something that is not there")
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise IndexCorrupt(f"does not hold what it should ({error!r})", path=path, hint="`kb build`") from None
+        return prints
 
     def close(self) -> None:
         self._prints.close()

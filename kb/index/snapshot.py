@@ -18,7 +18,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypedDict
 
@@ -256,7 +256,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     try:
         manifest = json.loads(text)
         version, files = manifest["format"], manifest["files"]
-        checked = all(map(is_ours, files.values()))
+        checked = all(map(is_ours, files.values())) and not _repeat(files.values())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise IndexCorrupt("the manifest is damaged", path=path, hint=f"`{_BUILD}` makes a new one") from None
     if version != FORMAT:
@@ -269,6 +269,13 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     if not checked:
         raise IndexCorrupt("the manifest names a file that kb would not write", path=path, hint=f"`{_BUILD}`")
     return manifest, _snapshot_id(text)
+
+
+def _repeat(entries: Collection[Mapping[str, Any]]) -> bool:
+    """Do they name the same bytes over and over, so that a small index takes all memory? Two small segments may well
+    share a file."""
+    distinct = {entry["name"]: entry["bytes"] for entry in entries}
+    return sum(entry["bytes"] for entry in entries) > 2 * sum(distinct.values())
 
 
 def is_ours(entry: Mapping[str, Any]) -> bool:

@@ -58,6 +58,8 @@ class Vectors:
             or views.dtype != np.float16
             or not views.flags.c_contiguous
             or starts.ndim != 1
+            or starts.dtype != np.int64
+            or kinds.dtype != np.int32
             or not len(starts)
             or starts[0] != 0
             or starts[-1] != len(views)

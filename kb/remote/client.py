@@ -21,7 +21,7 @@ from kb.config import BaseSettings
 from kb.errors import BaseUnreachable
 from kb.index.user import cache_folder
 from kb.records import IssueRecord, Query, SearchResult, Silence
-from kb.remote.form import result, text, translation
+from kb.remote.form import result, text
 from kb.remote.kept import AWAY_S, FRESH_S, MAX_ANSWER, Kept, ago
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class RemoteBase:
             return []
         answer = _Request(self, f"/api/issues/{quote(slug, safe='')}/{number}").wait()
         with _in_known_form(self):
-            return [] if answer is None else [translation(one) for one in answer["translations"]]
+            return [] if answer is None else [IssueRecord.from_dict(one) for one in answer["translations"]]
 
     def projects(self) -> list[tuple[str, int]]:
         """Every project with the number of its issues. Raises BaseUnreachable."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from kb.records import Evidence, Features, Hit, IssueRecord, Lang, Query, SearchResult, Verdict
 
-__all__ = ["number", "result", "text", "translation"]
+__all__ = ["number", "result", "text"]
 
 _TEXTS = ("summary", "symptom", "cause", "fix", "triage", "only_when", "confusable")
 
@@ -32,7 +32,7 @@ def hit(form: Mapping[str, Any], rank: int, base: str) -> Hit:
     path, (first, last) = text(form["path"]), form["lines"]
     folder, _, below = path.partition("/")
     lang, issue = _lang(form["lang"]), text(form["issue"])
-    record = translation(
+    record = IssueRecord.from_dict(
         {
             "id": f"{issue}/{lang}",
             "issue": issue,
@@ -60,19 +60,6 @@ def hit(form: Mapping[str, Any], rank: int, base: str) -> Hit:
         base=base,
         folder=folder,
     )
-
-
-def translation(form: Mapping[str, Any]) -> IssueRecord:
-    """A record from its public JSON form."""
-    record = IssueRecord.from_dict(dict(form))
-    for name in ("id", "issue", "title", "updated", *_TEXTS):
-        text(getattr(record, name))
-    _lang(record.lang)
-    _ = number(record.source.first_line), number(record.source.last_line), text(record.source.path)
-    for name in ("errors", "aliases", "versions", "tags", "sources"):
-        for one in getattr(record, name):
-            text(one)
-    return record
 
 
 def text(value: Any) -> str:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from kb.errors import QueryError
+from kb.errors import IndexCorrupt, QueryError
 from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import Codes, codes, contradicts, has_code_words
 from kb.logs.fingerprints import Fingerprint
@@ -88,7 +88,9 @@ class Scanner:
         return found
 
     def issue_at(self, row: int) -> str:
-        """The issue of a record."""
+        """The issue of a record. Raises IndexCorrupt for -1: a record whose issue the index does not list."""
+        if row < 0:
+            raise IndexCorrupt("the ids of the index are not those of its records", hint="`kb build` writes it anew")
         return self.searcher.store.records([row])[0].issue
 
     def codes_of(self, row: int) -> Codes:

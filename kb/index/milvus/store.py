@@ -213,7 +213,10 @@ class MilvusStore:
 
     def records(self, rows: Sequence[int]) -> list[IssueRecord]:
         found = dict(self._ask(rows, ("record",), self._part("record", "digests")))
-        return [IssueRecord.from_dict(json.loads(found[row])) for row in rows]
+        try:
+            return [IssueRecord.from_dict(json.loads(found[row])) for row in rows]
+        except (KeyError, ValueError, TypeError) as error:
+            raise self._corrupt(f"holds no record ({error!r})") from None
 
     def prints(self) -> list[tuple[int, Prints]]:
         """Made of all records: the engine keeps none."""
