@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kb.scan import Scanner, ScanReport
 
 _MOST_COMPARED = 20_000  # ids, when somebody asks for one that is not there
+_MOST_LOOKED_AT = 20_000  # records of a new snapshot, before it takes the place of one that answers
 
 MOST_SCANNED = 100_000
 """records of a base in Milvus whose error lines are looked for in logs: it keeps no prints, and to make them of all
@@ -129,7 +130,10 @@ class KnowledgeBase:
         elif store.folder == place.index:  # not one that lies in a temporary folder and is gone already
 
             def renewed() -> Searcher:
-                return Searcher(FaissStore(place.index), engine, base=base.name)
+                store = FaissStore(place.index)
+                if store.size <= _MOST_LOOKED_AT:  # a question that met what is no record would come too late
+                    store.records(store.header.columns.rows().tolist())
+                return Searcher(store, engine, base=base.name)
 
             base._follower = Follower(base._opened, place.index, state, renewed)
         return base

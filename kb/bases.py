@@ -8,14 +8,13 @@ that two bases know is one answer. A base that cannot answer is named, and the o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kb.base import Catalogue, KnowledgeBase, Votes, catalogue_of, scan_lines, with_votes
-from kb.errors import BaseUnreachable, IndexMissing, KbError, QueryError
+from kb.errors import BaseUnreachable, IndexCorrupt, IndexMissing, KbError, QueryError
 from kb.index.locate import Location
 from kb.places import Place, places
 from kb.records import Hit, IssueRecord, Lang, SearchResult, Silence
@@ -178,14 +177,22 @@ class Bases:
         return scan_lines(self.scanners(), lines, lang=lang, warnings=warnings)
 
     def show(self, issue: str) -> list[IssueRecord]:
-        """See `KnowledgeBase.show`: of the first base that has the issue."""
-        found, refused = _each(self.local, lambda base: base.show(issue))
+        """See `KnowledgeBase.show`: of the first base that has the issue. Raises BaseUnreachable where none of those
+        that answer has it and another one does not answer: that one may."""
+        silent = list(self.silent)
+        found, refused = _each(self.local, lambda base: base.show(issue), silent)
         for base in self.remote if not found else ():
-            with suppress(BaseUnreachable):
+            try:
                 found += [records] if (records := base.show(issue)) else []
-        if not found:
-            raise next(iter(refused), IndexMissing(f"there is no issue {issue!r} in these bases"))
-        return found[0]
+            except BaseUnreachable as error:
+                silent.append(Silence(base.name, error.message))
+        if found:
+            return found[0]
+        if silent:
+            raise BaseUnreachable(
+                f"no base that answers has the issue {issue!r}", hint="; ".join(map(": ".join, silent))
+            )
+        raise next(iter(refused), IndexMissing(f"there is no issue {issue!r} in these bases"))
 
     def issue(self, issue: str) -> list[IssueRecord]:
         """See `KnowledgeBase.issue`: of the first base on this machine that has the issue."""
@@ -213,8 +220,22 @@ class Bases:
         return kept
 
     def projects(self) -> list[tuple[str, int]]:
-        """See `KnowledgeBase.projects`; of the bases on this machine."""
-        return list(self.catalogue().projects)
+        """See `KnowledgeBase.projects`; of all bases. One that does not answer is left out, with a warning; raises
+        BaseUnreachable where that leaves none."""
+        import logging  # both late: a start has no use for them
+        from collections import Counter
+
+        counts, silent = Counter(dict(self.catalogue().projects)), list[BaseUnreachable]()
+        for base in self.remote:
+            try:
+                counts.update(dict(base.projects()))
+            except BaseUnreachable as error:
+                silent.append(error)
+        if silent and len(silent) == len(self._order):
+            raise silent[0]
+        for one in silent:
+            logging.getLogger("kb").warning("%s; its projects are left out", one)
+        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold()))
 
 
 def _each(
@@ -229,7 +250,7 @@ def _each(
             answers.append(ask(base))
         except (QueryError, IndexMissing) as error:
             refused.append(error)
-        except BaseUnreachable as error:
+        except (BaseUnreachable, IndexCorrupt) as error:
             refused.append(error)
             if silent is not None:
                 silent.append(Silence(base.name, error.message))

@@ -811,6 +811,46 @@ def test_a_closed_stdout_is_named(command: list[str], index: Path) -> None:
 
 
 @on_posix
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize("command", ["--help", "--version", "search --help", "projects"])
+@pytest.mark.parametrize("also", ["", "2>/dev/full"])
+def test_a_full_disk_has_an_exit_code(command: str, also: str, index: Path) -> None:
+    shell = f"{sys.executable} -m kb {command} >/dev/full {also}"
+    ran = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, env={**os.environ, "KB_INDEX": str(index)})
+    assert ran.returncode == 74
+    assert ran.stderr.startswith(b"" if also else b"kb: stdout: the answer could not be written (No space")
+
+
+@on_posix
+@pytest.mark.parametrize("command", ["scan -", "mcp", "search -"])
+def test_a_closed_stdin_is_named(command: str, index: Path) -> None:
+    shell = f"{sys.executable} -m kb {command} <&-"
+    ran = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, env={**os.environ, "KB_INDEX": str(index)})
+    assert ran.returncode in (2, 64)
+    assert b"bug" not in ran.stderr and b"Traceback" not in ran.stderr and ran.stderr
+
+
+INTERRUPTED = """
+import os, signal, sys
+class At:
+    def find_spec(name, *_):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, At)
+from kb.__main__ import main
+main()
+"""
+
+
+@on_posix
+@pytest.mark.parametrize("module", ["kb.cli", "click", "kb.cli.common", "kb.cli.words"])
+def test_ctrl_c_while_kb_is_loaded_ends_it_in_silence(module: str) -> None:
+    """Somebody who notices a mistake in the command presses it at once."""
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED, module, "--version"], capture_output=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"")
+
+
+@on_posix
 def test_a_reader_that_leaves_early_is_no_error(index: Path) -> None:
     shell = f"{sys.executable} -m kb search --batch - --index {index} | head -n 1; echo ${{PIPESTATUS[0]}}"
     data = (BATCH[0] + "\n").encode() * 300

@@ -342,6 +342,10 @@ def test_the_file_is_private(heard: Feedback) -> None:
     heard.vote("b", "a#1", None, "ann", helped=True)
     for path in heard.path.parent.glob("team.feedback*"):
         assert path.stat().st_mode & 0o077 == 0
+    heard.close()
+    heard.path.chmod(0o644)  # a copy of it
+    heard.vote("b", "a#1", None, "ben", helped=True)
+    assert heard.path.stat().st_mode & 0o077 == 0
 
 
 def test_no_name_and_no_question_is_in_the_file(base: KnowledgeBase, heard: Feedback) -> None:

@@ -489,6 +489,13 @@ PLACED = {
     "-----END RSA PRIVATE KEY-----": "MIIEabc",
     "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: a-b\n\nlQOYabc\n-----END PGP PRIVATE KEY BLOCK-----": "lQOYabc",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----": "MIIEabc",
+    "MIIEowIBAAKCAQEA7vbq0123456789abcdefABCDEFGHIJKLMNOP+/Zq9012345": "0123456789abcdef",
+    "Error: password is hunter2trombone": "hunter2",
+    "pass: hunter22": "hunter22",
+    'passphrase "purple monkey"': "monkey",
+    "login with --password 'correct hunter'": "hunter",
+    f"wandb api key {'0a1b2' * 8}": "0a1b2",
+    "https://x.org/logs?se=2026&sig=0a1b2c3d%3D": "0a1b2c3d",
 }
 
 
@@ -518,7 +525,9 @@ def test_secrets_are_masked_in_their_places(text: str) -> None:
      "the cookie: it is gone", "curl https://x.org:8080/a -o b", "http://localhost:8000/v1 a@b", "--token-budget 4096",
      '"token": "international"', "password: None", "sshpass -p $PASS ssh host",
      "mysql -P 3306 -p", "tests pass: 30 of 31", "bypass=1234", "pwd: /home/me", "PWD=/root/x",
-     "docker run -p 8080:80 image login"],
+     "docker run -p 8080:80 image login", "password is wrong", "password is not set", "pass: 3 of 4",
+     "the api key you passed",
+     "--password is required"],
 )  # fmt: skip
 def test_what_is_no_secret_stays(text: str) -> None:
     assert mask_secrets(text) == text

@@ -32,7 +32,7 @@ from kb.index.build import build
 from kb.index.cache import ship
 from kb.index.locate import STAMP, is_fresh, own_articles, stamp, undecided
 from kb.index.locate import locate as find
-from kb.index.user import cache_folder, config_folder
+from kb.index.user import NOWHERE, cache_folder, config_folder, data_folder
 
 ROOT = Path(__file__).parent.parent
 
@@ -649,6 +649,16 @@ def test_without_a_home_nothing_in_the_current_folder_decides(tmp_path: Path, mo
         assert config_folder().is_absolute() and cache_folder().is_absolute()
     with pytest.raises(IndexWriteFailed):
         trust.remember(cloned, True)
+
+
+@posix
+def test_an_empty_home_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be the root of the file system."""
+    monkeypatch.setenv("HOME", "")
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for folder in (config_folder(), cache_folder(), data_folder()):
+        assert folder.is_relative_to(NOWHERE)
 
 
 @posix

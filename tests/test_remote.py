@@ -18,7 +18,7 @@ import pytest
 from kb import KnowledgeBase
 from kb.bases import Bases
 from kb.config import BaseSettings
-from kb.errors import BaseUnreachable
+from kb.errors import BaseUnreachable, IndexCorrupt
 from kb.records import SearchResult
 from kb.remote import RemoteBase, client, kept
 
@@ -195,6 +195,44 @@ def test_a_closed_port_costs_nothing_the_second_time(base: KnowledgeBase) -> Non
     assert answer.bases == (base.name,)
     assert [silence.base for silence in answer.silent] == ["team"]
     assert "did not answer within the last" in both.search(DEQUE).silent[0].why
+
+
+def test_a_base_that_does_not_answer_is_not_an_empty_one(
+    team: str, base: KnowledgeBase, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A script would read that there is no such issue, while the team's server is down."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        away = remote(f"http://127.0.0.1:{free.getsockname()[1]}")
+    with pytest.raises(BaseUnreachable):
+        Bases([away]).projects()
+    for bases in ([away], [base, away]):
+        with pytest.raises(BaseUnreachable, match="there-is-none#1"):
+            Bases(bases).show("there-is-none#1")
+    issue = base.records()[0].issue
+    assert Bases([base, away]).show(issue) == base.show(issue)
+    assert Bases([base, away]).projects() == base.projects()
+    assert "left out" in caplog.text
+    assert dict(Bases([remote(team)]).projects()) == dict(base.projects())
+    with pytest.raises(BaseUnreachable):
+        away.health()
+
+
+def test_a_damaged_base_does_not_take_away_the_answers_of_others(base: KnowledgeBase, tmp_path: Path) -> None:
+    class Damaged(KnowledgeBase):
+        def search(self, *_: Any, **__: Any) -> SearchResult:
+            raise IndexCorrupt("holds no record")
+
+        def show(self, issue: str) -> Any:
+            raise IndexCorrupt("holds no record")
+
+    damaged = Damaged(base.searcher.store, base.searcher.encoder)
+    answer = Bases([damaged, base]).search(DEQUE)
+    assert answer.answered
+    assert [silence.why for silence in answer.silent] == ["holds no record"]
+    assert Bases([damaged, base]).show(answer.hits[0].issue)
+    with pytest.raises(IndexCorrupt):
+        Bases([damaged]).search(DEQUE)
 
 
 def test_a_slow_server_is_waited_for_no_longer_than_its_seconds(base: KnowledgeBase) -> None:

@@ -130,6 +130,17 @@ def test_a_reader_that_leaves() -> None:
         assert process.wait(10) == -signal.SIGPIPE
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize(("code", "ended"), [(0, 74), (7, 7)])
+def test_output_that_is_lost_is_told(code: int, ended: int) -> None:
+    """The command wrote into our pipe, and does not know that the disk is full."""
+    command = [sys.executable, "-m", "kb", "run", "--", "sh", "-c", f"echo figures; exit {code}"]
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
+    assert ran.returncode == ended
+    assert ran.stderr == b"kb: the output of the command could not be written (No space left on device)\n"
+
+
 def test_output_closed_early_is_no_end() -> None:
     ended = door(*python("import os, time; os.close(1); os.close(2); time.sleep(0.2); os._exit(7)"))
     assert ended.returncode == 7

@@ -486,6 +486,22 @@ def test_what_is_no_record_is_refused_by_name(name: str, two_issues: Path) -> No
         asked(two_issues)
 
 
+def test_a_server_keeps_its_good_snapshot_when_the_next_one_holds_no_records(
+    two_issues: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb.index.follow.LOOK_EVERY_S", 0.0)
+    with Base.open(two_issues, encoder=FakeEncoder()) as base:
+        before = base.search("RuntimeError: boom at 7").as_dict()
+        (rows,) = two_issues.glob("rows-*")
+        held = arrays.load(rows.read_bytes(), rows)
+        parts = [b"[]\n" for _ in held["digests"]]
+        exchange(two_issues, "records", b"".join(parts))
+        starts = np.cumsum([0, *map(len, parts)]).astype(held["starts"].dtype)
+        exchange(two_issues, "rows", arrays.dump({**held, "starts": starts, "digests": digests_of(parts)}))
+        assert "holds no record" in base.stale
+        assert {**base.search("RuntimeError: boom at 7").as_dict(), "took_ms": 0} == {**before, "took_ms": 0}
+
+
 def test_a_manifest_that_names_its_files_over_and_over_is_refused(two_issues: Path) -> None:
     """A small index would take all memory."""
     whole = json.loads((two_issues / "manifest.json").read_text())

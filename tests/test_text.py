@@ -301,6 +301,10 @@ SEEN = {
     "right to left": ("a\u202eb", "a\ufffdb"),
     "tags": ("a\U000e0069\U000e0067", "a\ufffd\ufffd"),  # "ig" of "ignore", to an agent
     "bytes in styles": ("a\ufe03\ufe0a\U000e0123", "a\ufe03\ufffd\ufffd"),
+    "bits in fillers": ("a\u3164\uffa0\u2800b", "a\u3164\ufffd\ufffdb"),
+    "bits in several kinds": ("a\u00ad\u200b\u034f\ufe0fb", "a\u00ad\ufffd\ufffd\ufffdb"),
+    "no characters": ("a\u2065\ufff0b", "a\ufffd\ufffdb"),
+    "where a word may break": ("Feh\u00adler\u00admeldung",) * 2,
     "bits in widths": ("a\u200b\u200c\u200cb", "a\u200b\ufffd\ufffdb"),
     "an emoji": ("\u2764\ufe0f\u200d\U0001f525", "\u2764\ufe0f\u200d\U0001f525"),
     "a family": ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f468\u200d\U0001f469\u200d\U0001f467"),

@@ -9,9 +9,12 @@ Each command has a module of its name (`import` is in `imports`), which is impor
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -107,22 +110,32 @@ class _Group(click.Group):
             raise no_command(args, [*_COMMANDS])
         return super().resolve_command(ctx, ["search", *args])
 
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with _written():  # --help and --version
+            return super().make_context(*args, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """A failed write has exit codes of its own; click and Python would exit with 1 or 120."""
+        with _written():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _written() -> Iterator[None]:
+    """A failed write has exit codes of its own; click and Python would exit with 1 or 120."""
+    try:
         try:
-            try:
-                return super().invoke(ctx)
-            finally:
-                if sys.stdout is not None:
-                    sys.stdout.flush()
-        except BrokenPipeError:  # a reader that leaves early (`| head -1`) is no error
-            _discard_stdout()
-            sys.exit(_EXIT_BROKEN_PIPE)
-        except OSError as error:
-            if error.filename is not None:  # stdout has no name
-                raise KbError(f"{error.strerror or error}", path=str(error.filename)) from None
-            _discard_stdout()
-            raise IndexWriteFailed(f"stdout: the answer could not be written ({error.strerror or error})") from None
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:  # a reader that leaves early (`| head -1`) is no error
+        _discard_stdout()
+        sys.exit(_EXIT_BROKEN_PIPE)
+    except OSError as error:
+        if error.filename is not None:  # stdout has no name
+            raise KbError(f"{error.strerror or error}", path=str(error.filename)) from None
+        _discard_stdout()
+        raise IndexWriteFailed(f"stdout: the answer could not be written ({error.strerror or error})") from None
 
 
 def _read_settings_quietly() -> None:
@@ -190,6 +203,7 @@ def main() -> NoReturn:
         echo(say("Error: {message}", message=told(error.format_message())), err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):  # click's own exit code for this is 1, which says "no known issue" here
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends already
         complain(say("interrupted"))
         sys.exit(_EXIT_INTERRUPTED)
     except KbError as error:

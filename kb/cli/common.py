@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -310,13 +311,15 @@ def counted(number: int, noun: str) -> str:
 
 
 def complain(problem: KbError | str) -> None:
-    """Prints what happened, and below it what to do next, on stderr."""
-    if isinstance(problem, str):
-        echo(f"kb: {problem}", err=True)
-        return
-    echo(f"kb: {told_error(problem)}", err=True)
-    if problem.hint:
-        echo(f"    {told(problem.hint)}", err=True)
+    """Prints what happened, and below it what to do next, on stderr; where that cannot be written, the exit code tells
+    it alone."""
+    with contextlib.suppress(OSError):
+        if isinstance(problem, str):
+            echo(f"kb: {problem}", err=True)
+            return
+        echo(f"kb: {told_error(problem)}", err=True)
+        if problem.hint:
+            echo(f"    {told(problem.hint)}", err=True)
 
 
 def told_error(error: KbError) -> str:

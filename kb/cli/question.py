@@ -31,7 +31,9 @@ def question_of(words: Sequence[str]) -> str:
     if not words or [*words] == ["-"]:
         if sys.stdin is None or (not words and is_terminal(sys.stdin)):
             raise click.UsageError('what is the question? kb search "the error message", or pipe a log into it')
-        return decode(ends_of(_up_to_damage(cast(BufferedReader, sys.stdin.buffer), "stdin")))
+        raw = sys.stdin.buffer
+        raw = raw if hasattr(raw, "peek") else BufferedReader(raw)  # a caller's own
+        return decode(ends_of(_up_to_damage(cast(BufferedReader, raw), "stdin")))
     if len(words) == 1:
         if _is_log(words[0]):
             if not words[0].startswith(_SUBSTITUTED):

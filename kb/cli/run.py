@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +72,12 @@ def run(
     with contextlib.suppress(KeyboardInterrupt):
         if outcome.message:
             echo(f"kb: {plain(told(outcome.message))}", err=True)
-        elif outcome.code and not outcome.interrupted:
+        elif outcome.code and not outcome.interrupted and not outcome.lost:
             _explain(outcome, command, lang, report, bases, index)
+        if outcome.lost:  # the command cannot know: it wrote into our pipe
+            lost = say("the output of the command could not be written ({reason})", reason=outcome.lost)
+            complain(lost)
+            outcome = replace(outcome, code=outcome.code or IndexWriteFailed.exit_code)
     leave(outcome)
 
 

@@ -31,7 +31,7 @@ from kb.cli.common import (
 )
 from kb.cli.complete import complete_project
 from kb.cli.words import language, say
-from kb.errors import KbError, LogDamaged
+from kb.errors import KbError, QueryError
 from kb.logs.unpack import CHUNK, chunks_of
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def scan(
         if sys.stdin is None or is_terminal(sys.stdin):
             raise click.UsageError("no log given: kb scan train.log, or pipe one into it")
         logs = (Path("-"),)
+    if sys.stdin is None and Path("-") in logs:
+        raise QueryError("stdin: cannot be read (it is closed)")
     if follow and (len(logs) > 1 or logs[0] == Path("-") or logs[0].suffix == ".gz"):
         raise click.UsageError("--follow takes one plain file")
     with open_base(index, bases) as base:
@@ -120,7 +122,7 @@ def scan(
                 for chunk in chunks(path, progress=not quiet):
                     with _whole():
                         one.feed(chunk)
-            except LogDamaged as error:
+            except QueryError as error:
                 output.log(str(path), one.finish(), damage=error)
             except KeyboardInterrupt:
                 output.log(str(path), one.finish(), damage=KbError("interrupted; the rest is not read", path=path))
@@ -231,7 +233,7 @@ class _Output:
 def chunks(path: Path, *, progress: bool) -> Iterator[bytes]:
     """The bytes of a log, with a progress bar on stderr for a large one at a terminal.
 
-    Raises LogDamaged, after everything that can be read of it.
+    Raises as `kb.logs.unpack.chunks_of` does.
     """
     if path == Path("-"):
         yield from chunks_of(cast(BufferedReader, sys.stdin.buffer), "stdin")

@@ -268,6 +268,8 @@ class Feedback:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # private; so are -wal, -shm
             found = self._file()
+        elif write:
+            self._make_private()
         database = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         try:
             self._salt = _prepared(database, self.path)
@@ -277,6 +279,12 @@ class Feedback:
         if found is not None:
             self._open = found, database
         return database
+
+    def _make_private(self) -> None:
+        """A file that was copied here may be open to others."""
+        found = os.stat(self.path)
+        if os.name == "posix" and found.st_mode & 0o077 and found.st_uid == os.geteuid():
+            self.path.chmod(0o600)
 
     def _file(self) -> tuple[int, int] | None:
         """This process, and the file under the path: it may be deleted, and another one made, while we have it open."""

@@ -27,6 +27,7 @@ _TOKENS = re.compile(
     r"LTAI[A-Za-z0-9]{12,30}|AKID[A-Za-z0-9]{13,40}|"
     r"[sr]k_(?:live|test)_[A-Za-z0-9]{8,200}|SG\.[\w-]{10,64}\.[\w-]{10,64}|nvapi-[\w-]{16,100}|gsk_[A-Za-z0-9]{16,100}|"
     r"r8_[A-Za-z0-9]{16,64}|gl(?:rt|dt|ptt|cbt|ft)-[\w-]{16,64}|"
+    r"MII[A-Za-z0-9+/]{45,4000}={0,2}|"  # a line of a key without the header around it
     r"npm_[A-Za-z0-9]{30,64}|pypi-[\w-]{30,300}|dckr_pat_[\w-]{20,64}|eyJ[\w-]{10,400}\.[\w-]{10,2000}\.[\w-]{5,600})"
 )
 _OPEN = r"(?![$<{*\[%])"  # `$TOKEN`, `<your token>` and `***` are placeholders, not secrets
@@ -56,6 +57,14 @@ _PLACES = (
         rf"(?i)(?P<keep>{_NAMED_PASSWORD}{_GIVEN}){_OPEN}(?!(?:none|null|true|false|yes|no)\b)"
         r"[^\s\"',;)}\]`]{4,500}"
     ),
+    # without a sign between: quoted, or of letters and digits, unlike "password is wrong" and "pass: 3 of 4"
+    re.compile(rf"(?i)(?P<keep>{_NAMED_PASSWORD}[ \t]{{1,4}})(?:\"{_OPEN}[^\"\n]{{4,500}}\"|'{_OPEN}[^'\n]{{4,500}}')"),
+    re.compile(
+        rf"(?i)(?P<keep>(?:{_NAMED_PASSWORD}[ \t]{{1,4}}(?:is|was)[ \t]{{1,4}}|(?<![\w-])pass{_GIVEN})){_OPEN}"
+        r"(?=[^\s\"']{0,80}[A-Za-z])(?=[^\s\"']{0,80}\d)[^\s\"']{8,500}"
+    ),
+    re.compile(r"(?i)(?P<keep>\bapi[ _-]?key[ \t]{1,4}(?:is[ \t]{1,4})?[\"']?)[\w-]{24,200}"),
+    re.compile(r"(?i)(?P<keep>[?&](?:sig|signature|x-amz-signature|x-oss-signature)=)[\w%+/=.-]{6,500}"),
     # programs that take it as an option: a letter that means something else to others
     re.compile(
         r"(?P<keep>\b(?:mysql|mariadb)\w{0,10}[ \t][^\n|;&]{0,300}?(?<=[ \t])-p)"
@@ -74,7 +83,8 @@ _PLACES = (
     ),
     re.compile(
         r"(?i)(?P<keep>(?<![\w-])--(?:(?:hf|api|access|auth|user|use[_-]auth|git(?:hub|lab))[_-])?"
-        rf"(?:token|api[_-]?key|passw(?:or)?d|secret)[ \t=]{{1,4}}[\"']?){_OPEN}(?!-)[^\s\"'`]{{4,500}}"
+        rf"(?:token|api[_-]?key|passw(?:or)?d|secret)[ \t=]{{1,4}})"
+        rf"(?:\"{_OPEN}[^\"\n]{{4,500}}\"|'{_OPEN}[^'\n]{{4,500}}'|{_OPEN}(?![-\"'])[^\s\"'`]{{4,500}})"
     ),
     re.compile(
         r"(?P<keep>\b[A-Z][A-Z0-9_]{1,40}_(?:TOKEN|KEY|PAT)[\"']?[ \t]{0,4}[:=][ \t\"']{0,4})"

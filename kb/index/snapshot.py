@@ -274,8 +274,9 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
 def _repeat(entries: Collection[Mapping[str, Any]]) -> bool:
     """Do they name the same bytes over and over, so that a small index takes all memory? Two small segments may well
     share a file."""
-    distinct = {entry["name"]: entry["bytes"] for entry in entries}
-    return sum(entry["bytes"] for entry in entries) > 2 * sum(distinct.values())
+    distinct: dict[str, int] = {entry["name"]: entry["bytes"] for entry in entries}
+    named: int = sum(entry["bytes"] for entry in entries)
+    return named > 2 * sum(distinct.values())
 
 
 def is_ours(entry: Mapping[str, Any]) -> bool:

@@ -47,7 +47,7 @@ def _folder(windows: str, windows_default: str, mac: str, xdg: str, xdg_default:
     user without a home folder must not get one in the current folder, which may be anybody's; nor is a home made that
     is not there (`HOME=/nonexistent` of a service)."""
     home = Path(os.path.expanduser("~"))
-    if not home.is_dir():
+    if os.environ.get("HOME") == "" or not home.is_dir():  # an empty one would be the root folder
         home = Path()
     if sys.platform == "win32":
         bases = [Path(os.environ.get(windows) or home / windows_default)]

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from io import BufferedReader
 
-from kb.errors import LogDamaged
+from kb.errors import LogDamaged, QueryError
 
 __all__ = ["CHUNK", "chunks_of", "is_packed"]
 
@@ -22,9 +22,13 @@ def is_packed(raw: BufferedReader) -> bool:
 
 def chunks_of(raw: BufferedReader, name: str) -> Iterator[bytes]:
     """Pieces of up to about `CHUNK` bytes, unpacked; of a pipe what has come so far. Raises LogDamaged, after all that
-    can be read, for a log that cannot be read to its end."""
+    can be read, for a log that cannot be read to its end, QueryError for one that cannot be read at all."""
     try:
-        yield from _unpacked(raw) if is_packed(raw) else iter(lambda: raw.read1(CHUNK), b"")
+        packed = is_packed(raw)
+    except OSError as error:
+        raise QueryError(f"cannot be read ({error.strerror or error})", path=name) from None
+    try:
+        yield from _unpacked(raw) if packed else iter(lambda: raw.read1(CHUNK), b"")
     except _DAMAGE as error:
         raise LogDamaged(f"this log cannot be read to its end ({error})", path=name) from None
 

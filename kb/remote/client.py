@@ -73,7 +73,7 @@ class RemoteBase:
         """Its version and its snapshot. Raises BaseUnreachable."""
         answer = _Request(self, "/healthz").wait()
         with _in_known_form(self):
-            return {name: text(answer[name]) for name in ("version", "snapshot")} if answer else {}
+            return {name: text(answer[name]) for name in ("version", "snapshot")}
 
     def request(self, path: str, body: Mapping[str, object] | None) -> Any:
         """The JSON that the server answers; None for 404. Raises BaseUnreachable."""

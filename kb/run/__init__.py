@@ -42,6 +42,8 @@ class Outcome:
     """False when the last line of the output has no line end"""
     message: str = ""
     """why it could not be started; empty when it could"""
+    lost: str = ""
+    """why some of the output could not be written; empty when all was"""
     told_to_stop: bool = False
     """Ctrl-C, or another SIGINT, came while it ran; launchers then end with an exit code of their own"""
 
@@ -77,7 +79,8 @@ def run(command: Sequence[str]) -> Outcome:
     signals.restore()
     streams.leave()
     tail = streams.tail
-    return Outcome(code, tail.read() if code else b"", tail.ends_a_line, told_to_stop=signals.interrupted)
+    output = tail.read() if code else b""
+    return Outcome(code, output, tail.ends_a_line, lost=streams.failed, told_to_stop=signals.interrupted)
 
 
 def leave(outcome: Outcome) -> NoReturn:

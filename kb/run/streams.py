@@ -7,6 +7,7 @@ pipe for each stream.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import stat
@@ -84,6 +85,11 @@ class Streams:
             left = copy.wait(left)
             copy.restore_modes()
 
+    @property
+    def failed(self) -> str:
+        """Why output was lost, as a full disk; empty when none was."""
+        return next((copy.failed for copy in self._copies if copy.failed), "")
+
     def leave(self) -> None:
         """Lets another process read what is still written, so that its writer does not get SIGPIPE."""
         for copy in self._copies:
@@ -109,6 +115,8 @@ class _Copy(threading.Thread):
         self._target = target
         self._tail = tail
         self._busy = False
+        self.failed: str = ""
+        """why what came could not be written, where a reader is not the reason"""
         self._wake, self._waker = os.pipe()
         self._copied = 0
         self._follow = follow_modes and os.isatty(0)
@@ -123,7 +131,8 @@ class _Copy(threading.Thread):
                 self._follow_modes()
             try:
                 _write(self._target, data)
-            except OSError:  # our reader is gone: the child gets EPIPE, as without us
+            except OSError as error:  # the child gets EPIPE; where our reader is gone, as without us
+                self.failed = "" if error.errno == errno.EPIPE else os.strerror(error.errno or errno.EIO)
                 os.close(self.source)
                 return
             self._copied += len(data)

@@ -75,7 +75,7 @@ def _ordinary(opened: int) -> int:
 
 
 def pieces(raw: BufferedReader, *, skips: Callable[[], None] = lambda: None) -> Iterator[bytes]:
-    """The bytes of a log, as `ends` gives them. Raises QueryError for too long a one, LogDamaged as `chunks_of`."""
+    """The bytes of a log, as `ends` gives them. Raises QueryError for too long a one, and as `chunks_of`."""
     return ends(_limited(chunks_of(raw, "the log")), skips=skips)
 
 

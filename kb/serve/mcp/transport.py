@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kb.errors import KbError
+from kb.errors import KbError, QueryError
 from kb.serve.params import replace_lone_surrogates
 
 if TYPE_CHECKING:
@@ -173,6 +173,8 @@ def serve_stdio(server: Server[Any]) -> None:
         async with streams() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
+    if sys.stdin is None or sys.stdout is None:
+        raise QueryError("an agent talks over stdin and stdout, and one of them is closed", hint="kb mcp --http")
     sys.stdin = _MendedStdin(sys.stdin.buffer)
     try:
         anyio.run(serve)
