@@ -352,6 +352,11 @@ def test_a_start_is_light(code: str) -> None:
     assert not loaded & {*HEAVY, "kb.index.build", "kb.articles", "kb.base"}
 
 
+def test_naming_the_articles_is_light() -> None:
+    loaded = _modules("import kb.articles")
+    assert not {name for name in loaded if name.startswith(("kb.articles.", "kb.records", "kb.text"))}
+
+
 def test_a_search_is_light(index: Path) -> None:
     loaded = _modules(_command("search", "DeepSpeed IndexError: pop from an empty deque"), KB_INDEX=str(index))
     assert {"numpy", "faiss", "kb.base"} <= loaded

@@ -6,13 +6,13 @@ the place and a likely name of its encoding.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import unicodedata
+from typing import TYPE_CHECKING
 
 from kb.errors import ArticleError
-from kb.records import Lang
-from kb.text import HAN_CHAR
+
+if TYPE_CHECKING:
+    from kb.records import Lang
 
 __all__ = ["MAX_BYTES", "SUFFIXES", "filed_lang", "is_readme", "place_of", "read_lines", "slug_of", "suffix_lang"]
 
@@ -64,6 +64,8 @@ def _looks_utf16(data: bytes) -> bool:
 
 
 def _likely_encoding(data: bytes) -> str:
+    from kb.text import HAN_CHAR
+
     if b"\0" in data[:2000]:
         return "the file looks like UTF-16"
     for encoding, name in (("gb18030", "GBK"), ("big5", "Big5"), ("shift_jis", "Shift_JIS")):
@@ -87,6 +89,9 @@ def slug_of(path: str) -> str:
     name = "-".join([*folders, stem])
     if _SLUG.fullmatch(name):
         return name
+    import hashlib
+    import unicodedata
+
     name = _UNSAFE.sub("-", unicodedata.normalize("NFC", name)).strip("-").lstrip("_.+-")
     if not name:
         shown = ascii(stem if len(stem) <= 60 else stem[:60] + "...")

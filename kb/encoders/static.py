@@ -74,7 +74,7 @@ class StaticEncoder:
         vectors = np.zeros((len(texts), self.dim), np.float32)
         for row, ids in enumerate(self.tokens(texts)):
             if ids:
-                vectors[row] = self._table[ids].sum(axis=0, dtype=np.float32)
+                np.add.reduce(self._table.take(ids, axis=0), axis=0, dtype=np.float32, out=vectors[row])
         return _normalised(vectors)[0]
 
     def vectors(self, tokens: Array, starts: Array) -> tuple[Array, Array]:

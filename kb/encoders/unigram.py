@@ -25,7 +25,7 @@ _WIDE_PUNCTUATION = "、。《》【】“”‘’—·•「」『』〈〉"  
 _SYMBOLS = "\u2190-\u21ff\u2500-\u259f"  # arrows, box drawing, progress bars: category S, runs stay together
 _KNOWN = re.compile(rf"[\t\n\r -~{_HAN}{_WIDE_PUNCTUATION}{_SYMBOLS}]*\Z")
 _SPECIAL = re.compile(r"\[(?:PAD|UNK)\]")  # written out in a text these are control tokens to `tokenizers`
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_CAMEL = re.compile(r"(?=[A-Z])(?:(?<=[a-z])|(?<=[A-Z])(?=.[a-z]{2}))")
 _PRE_TOKEN = re.compile(rf"[a-z]+|[0-9]+|[{_HAN}]+|[{_SYMBOLS}]+|[^\s]")
 MAX_MEMO = 1 << 16  # words
 _UNKNOWN_PENALTY = 10.0  # tokenizers' K_UNK_PENALTY

@@ -23,6 +23,7 @@ compilation, which a search of one line would wait for, and Python finds them fa
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Literal
 
 from kb.logs.prefix import HEAD_CHARS, strip_prefix
@@ -115,6 +116,10 @@ _SAYINGS = (
     "error response from daemon", "execution failed", "out of resource", "got completion from peer ",
     "got completion with ", "is not compatible with the current ",
 )  # fmt: skip
+_BY_WORD = {
+    word: tuple(run) for word, run in groupby(sorted(_SAYINGS), lambda saying: saying[: saying.find(" ") + 1] or saying)
+}
+"""the sayings by how they begin, so that most of them need not be looked for"""
 
 # --- what is no failure ---------------------------------------------------------------------------------------------
 
@@ -219,7 +224,9 @@ def _says_failure(text: str, lower: str) -> bool:
         return True
     if _ADVICE.match(text):
         return False
-    return bool(_ERROR_LEVEL.match(text) or _opens_message(text)) or any(saying in lower for saying in _SAYINGS)
+    if _ERROR_LEVEL.match(text) or _opens_message(text):
+        return True
+    return any(saying in lower for word in _BY_WORD if word in lower for saying in _BY_WORD[word])
 
 
 def _opens_message(text: str) -> bool:
@@ -260,9 +267,12 @@ def is_launcher_line(line: str) -> bool:
 def is_command(line: str) -> bool:
     """A line that somebody typed, not one that a program printed."""
     text = line.strip()[:_MAX_CHARS]
+    if text.startswith(_COMMAND) or _COMMAND_SHAPE.match(text):
+        return True
     prompt = _PROMPT.match(text)
-    starts = (prompt.end(), 0) if prompt else (0,)
-    return any(text.startswith(_COMMAND, at) or _COMMAND_SHAPE.match(text, at) for at in starts)
+    return prompt is not None and (
+        text.startswith(_COMMAND, prompt.end()) or _COMMAND_SHAPE.match(text, prompt.end()) is not None
+    )
 
 
 def has_prompt(line: str) -> bool:

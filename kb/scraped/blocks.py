@@ -8,10 +8,9 @@ split. Every character of the page except blank lines and table rules is in exac
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kb.articles.lines import Line
 from kb.scraped.labels import read_label
@@ -21,8 +20,7 @@ __all__ = ["Block", "blocks_of"]
 Kind = Literal["heading", "text", "code", "cell", "rule"]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     kind: Kind
     text: str
     """without marks of headings, lists, quotes and bold; wrapped lines joined by a space; of code: its lines"""
@@ -81,7 +79,7 @@ def blocks_of(lines: Sequence[Line]) -> list[Block]:
     """The blocks in the order of the page."""
     blocks: list[Block] = []
     indents: list[int] = []
-    widths = [_width(line.text) for line in lines if line.kind == "text"]
+    widths = sorted(_width(line.text) for line in lines if line.kind == "text")
     n = 0
     while n < len(lines):
         line = lines[n]
@@ -121,7 +119,8 @@ def _shows(line: Line) -> bool:
 
 
 def _plain(text: str) -> str:
-    return _MARKS.sub("", text).strip()
+    marked = "*" in text or "]" in text or "__" in text
+    return (_MARKS.sub("", text) if marked else text).strip()
 
 
 def _content(text: str) -> tuple[int, bool]:
@@ -199,9 +198,9 @@ def _paragraphs(
     lines: Sequence[Line], first: int, stop: int, indents: list[int], widths: Sequence[int]
 ) -> Iterator[Block]:
     """Runs of text lines without a blank between them, cut at list items, labels and lines that are not wrapped.
-    `widths`: of all lines of text on the page."""
+    `widths`: of all lines of text on the page, sorted."""
     width = max(_width(lines[n].text) for n in range(first, stop))
-    full = sum(0.8 * width <= one <= width for one in widths) >= _FULL_LINES
+    full = bisect_right(widths, width) - bisect_left(widths, 0.8 * width) >= _FULL_LINES
     cut = first
     for n in range(first, stop):
         if n > cut and not _continues(lines[n - 1].text, lines[n].text, width, full=full):

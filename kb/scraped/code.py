@@ -21,7 +21,7 @@ from kb.arrays import Array, open_arrays
 from kb.articles.lines import Line
 from kb.logs.classify import is_command, is_error_line
 
-__all__ = ["MODEL", "ROWS", "best_run", "could_be_code", "fence_again", "is_code", "rows_of"]
+__all__ = ["MODEL", "ROWS", "could_be_code", "fence_again", "is_code", "rows_of"]
 
 MODEL = Path(__file__).parent / "code.safetensors"
 ROWS = 1 << 13
@@ -91,22 +91,21 @@ def is_code(lines: Sequence[Line]) -> list[bool]:
         return []
     arrays = _arrays()
     weights = arrays["line"].astype(np.float32)
-    scores = np.array([weights[rows_of(line.text)].sum() if could_be_code(line) else -20 for line in lines], float)
-    return best_run(scores, float(arrays["switch"][0]))
+    scores = [float(weights[rows_of(line.text)].sum()) if could_be_code(line) else -20.0 for line in lines]
+    return _best_run(scores, float(arrays["switch"][0]))
 
 
-def best_run(scores: Array, switch: float) -> list[bool]:
+def _best_run(scores: Sequence[float], switch: float) -> list[bool]:
     """The sequence of text (0) and code (its score) with the highest sum; each change costs `switch`."""
-    total = np.array([0.0, scores[0]])
-    back: list[Array] = []
+    text, code = 0.0, scores[0]
+    back: list[tuple[bool, bool]] = []
     for score in scores[1:]:
-        ways = total[:, None] - switch * (1 - np.eye(2))
-        back.append(ways.argmax(axis=0))
-        total = ways.max(axis=0) + np.array([0.0, score])
-    path = [int(total.argmax())]
+        back.append((code - switch > text, code > text - switch))
+        text, code = max(text, code - switch), max(code, text - switch) + score
+    path = [code > text]
     for came_from in reversed(back):
-        path.append(int(came_from[path[-1]]))
-    return [state == 1 for state in reversed(path)]
+        path.append(came_from[path[-1]])
+    return path[::-1]
 
 
 def rows_of(text: str) -> list[int]:

@@ -77,7 +77,7 @@ class _Seen:
         a = tagger.arrays
         self.tagger, self.view = tagger, view
         self.meaning = meaning @ a["meaning"]
-        own = np.array([np.sum(a["table"][hashed(names)], axis=0, dtype=np.float32) for names in view.names])
+        own = np.array([tagger.table[hashed(names)].sum(axis=0) for names in view.names])
         self.heard = [near @ a[ear] for ear, near in heard(own + self.meaning, view)]
         self.before = tagger.begin(view, meaning)
         self.hidden = np.tanh(self.before)
@@ -86,8 +86,7 @@ class _Seen:
     def reasons(self, n: int, state: int, rival: int) -> Iterator[str]:
         """The parts of block `n` without which the margin of `state` over `rival` would shrink most."""
         names = list(dict.fromkeys(self.view.names[n]))
-        parts = [self.tagger.arrays["table"][row].astype(np.float32) for row in hashed(names)]
-        parts += [self.meaning[n], *(near[n] for near in self.heard)]
+        parts = [*self.tagger.table[hashed(names)], self.meaning[n], *(near[n] for near in self.heard)]
         names += ["meaning of the text", *(_EAR[ear] for ear in EARS)]
         low, high = max(0, n - _AROUND), min(len(self.hidden), n + _AROUND + 1)
         windows = np.repeat(self.hidden[None, low:high], len(parts) + 1, axis=0)

@@ -29,12 +29,11 @@ _NUMBERED = re.compile(
     r"\W{0,3}(?:\d{1,2}(?:\.\d{1,2}){0,3}[.、)）\s:：]|[一二三四五六七八九十]{1,3}[、.]|[（(]\d{1,2}[)）]|第[一二三四五六七八九十\d]{1,3})"
 )
 _SIGNS = (
-    ("link", re.compile(r"\]\(|https?://")), ("span", re.compile(r"`[^`\n]+`")), ("asks", _ASKS),
-    ("numbered", _NUMBERED),
-    ("date", re.compile(r"20\d\d[-/年.]\s?\d{1,2}")), ("lower", re.compile(r"[a-z]")),
-    ("note", re.compile(r"!!!|:::|\[!")), ("macro", re.compile(r"\{[{%]|import |export |@")),
+    ("link", re.compile(r"\]\(|https?://").search), ("span", re.compile(r"`[^`\n]+`").search), ("asks", _ASKS.search),
+    ("numbered", _NUMBERED.match), ("date", re.compile(r"20\d\d[-/年.]\s?\d{1,2}").search),
+    ("lower", re.compile(r"[a-z]").match), ("note", re.compile(r"!!!|:::|\[!").match),
+    ("macro", re.compile(r"\{[{%]|import |export |@").match),
 )  # fmt: skip
-_STARTS = {"note", "macro", "lower", "numbered"}
 _MOST_WORDS = 36
 
 
@@ -66,8 +65,7 @@ class _Seen:
 def look(blocks: Sequence[Block]) -> View:
     marked = any(block.kind == "heading" for block in blocks)
     names: list[list[str]] = []
-    head = np.full(len(blocks), -1)
-    family = np.full(len(blocks), -1)
+    head, family = [-1] * len(blocks), [-1] * len(blocks)
     families: dict[tuple[int, int], int] = {}
     stack: list[tuple[int, _Seen]] = []
     columns: list[str] = []
@@ -87,15 +85,13 @@ def look(blocks: Sequence[Block]) -> View:
         found = _features(block, seen)
         found += [f"under={under}", f"since={since}", f"rank={len(stack)}", f"at={min(n, 3)}"]
         found.append(f"after={min(n - stack[-1][0], 6)}" if stack else "after=none")
-        words = _words(block)
-        names.append(
-            [*(f"{seen.kind} {name}" for name in found), f"role={seen.role}", *(f"w={word}" for word in words)]
-        )
+        kind, words = seen.kind, _words(block)
+        names.append([*[f"{kind} {name}" for name in found], f"role={seen.role}", *[f"w={word}" for word in words]])
         if seen.rank < 9:
-            family[n] = families.setdefault((int(head[n]), seen.rank), len(families))
+            family[n] = families.setdefault((head[n], seen.rank), len(families))
             stack.append((n, seen))
-    step = np.array([0 if not block.opens else 2 if block.kind == "heading" else 1 for block in blocks])
-    return View(names, head, family, step)
+    step = [0 if not block.opens else 2 if block.kind == "heading" else 1 for block in blocks]
+    return View(names, np.array(head), np.array(family), np.array(step))
 
 
 def _see(block: Block, after: Block | None, *, marked: bool) -> _Seen:
@@ -149,7 +145,7 @@ def _features(block: Block, seen: _Seen) -> list[str]:
     if block.quoted:
         found.append("quoted")
     found.append("last=" + " ".join(_WORD.findall(text[-24:].lower())[-2:]))
-    found += [name for name, sign in _SIGNS if (sign.match(text) if name in _STARTS else sign.search(text))]
+    found += [name for name, shows in _SIGNS if shows(text)]
     return found
 
 

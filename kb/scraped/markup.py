@@ -45,8 +45,9 @@ _BULLET_BEHIND = re.compile(r"(?<=[。；;.!！])\s{1,4}[-•·]\s{0,4}$")
 _CODE_WORD = re.compile(r"[\x21-\x7e]{1,80}(?: [\x21-\x7e]{1,40}){0,3}")
 _NAME_LIKE = re.compile(r"[_./=\-\d(<]|[a-z][A-Z]|[a-z]{2}")
 _HAN_END = re.compile(rf"[{HAN}、，,]$")
-_MOJIBAKE = {"â€¢": "•", "β€¢": "•", "â€“": "–", "β€“": "–", "â€”": "—", "β€”": "—", 'β€"': "—", 'â€"': "—", "â€œ": "“",
+_MEANT = {"â€¢": "•", "β€¢": "•", "â€“": "–", "β€“": "–", "â€”": "—", "β€”": "—", 'β€"': "—", 'â€"': "—", "â€œ": "“",
              "â€™": "’", "β€™": "’", "Â ": " ", "Â\xa0": " ", "\xa0": " "}  # fmt: skip
+_MOJIBAKE = re.compile("|".join(_MEANT))
 
 
 def plain_lines(lines: Sequence[Line]) -> list[Line]:
@@ -84,8 +85,8 @@ def _without_html(lines: Iterator[Line]) -> Iterator[Line]:
         ):
             yield line
             continue
-        for wrong, right in _MOJIBAKE.items():
-            text = text.replace(wrong, right)
+        if not text.isascii():
+            text = _MOJIBAKE.sub(lambda found: _MEANT[found[0]], text)
         marks = [mark[1] == "" for mark in _PRE.finditer(text)]
         heading = _HEADING.match(text)
         if heading and line.kind in ("html", "text"):

@@ -71,32 +71,47 @@ def candidates(
     slug = PurePosixPath(path)
     stem, folder = name_key(slug.name.split(".")[0]), name_key(slug.parent.name)
     places = _PLACE.findall(whole)
-    written: dict[str, Counter[str]] = {}
+    written: Counter[str] = Counter()
     for text, worth in ((title, 3), (whole, 1)):
-        for found in _NAMES.findall(text):
+        for found, count in Counter(_NAMES.findall(text)).items():
             words = found.split(" ")
             for first, stop in combinations(range(len(words) + 1), 2):
-                name = " ".join(words[first:stop])
-                written.setdefault(name_key(name), Counter())[name] += worth
+                written[" ".join(words[first:stop])] += worth * count
     for name in (*tags, *places):
         if name.isascii() and name_key(name):
-            written.setdefault(name_key(name), Counter())[name.strip()] += 3
+            written[name.strip()] += 3
+    spelt: dict[str, list[str]] = {}
+    total: Counter[str] = Counter()
+    for name, count in written.items():
+        key = name_key(name)
+        spelt.setdefault(key, []).append(name)
+        total[key] += count
     tagged, placed = {name_key(tag) for tag in tags}, {name_key(name) for name in places}
-    keys = sorted(written, key=lambda key: (key not in stem, -written[key].total(), key))[:_MOST]
-    most = max((counts.total() for counts in written.values()), default=1)
-    names, rows = [], []
+    keys = sorted(total, key=lambda key: (key not in stem, -total[key], key))[:_MOST]
+    most = max(total.values(), default=1)
+    names, rows, buckets = [], [], []
     for key, rare in zip(keys, surprisal(keys), strict=True):
-        name = max(written[key], key=lambda one: (written[key][one], one))
+        name = max(spelt[key], key=lambda one: (written[one], one))
         names.append(PRODUCT_OF.get(key, name) if name.islower() else name)
-        at = title.find(name)
-        before, after = (title[:at], title[at + len(name) :]) if at >= 0 else ("x", "x")
+        buckets.append(bucket(name))
         rows.append([
-            1, at >= 0, not _LETTER.search(before), not _LETTER.search(after), bool(_BEFORE.search(before)),
-            bool(_PROJECT.match(after)), key in tagged, len(key) > 2 and key in stem, len(key) > 2 and key in folder,
-            key in placed, key in PRODUCT_OF, name in head, written[key].total() <= 1, written[key].total() / most,
-            " " in name, min(rare, 16) / 10, name.islower(), len(name) > 18, np.log1p(ordinary[bucket(name)]),
+            1, *_in_title(name, title), key in tagged, len(key) > 2 and key in stem, len(key) > 2 and key in folder,
+            key in placed, key in PRODUCT_OF, name in head, total[key] <= 1, total[key] / most,
+            " " in name, min(rare, 16) / 10, name.islower(), len(name) > 18, 0,
         ])  # fmt: skip
-    return names, np.array(rows, np.float32).reshape(len(names), len(FEATURES))
+    found = np.array(rows, np.float32).reshape(len(names), len(FEATURES))
+    found[:, -1] = np.log1p(ordinary[buckets])
+    return names, found
+
+
+def _in_title(name: str, title: str) -> tuple[bool, bool, bool, bool, bool]:
+    """Whether it stands in the title, opens it, ends it, stands behind `in`, before `project`."""
+    at = title.find(name)
+    if at < 0:
+        return (False,) * 5
+    before, after = title[:at], title[at + len(name) :]
+    opens, ends = not _LETTER.search(before), not _LETTER.search(after)
+    return True, opens, ends, bool(_BEFORE.search(before)), bool(_PROJECT.match(after))
 
 
 def bucket(name: str) -> int:

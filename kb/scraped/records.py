@@ -48,11 +48,15 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     no failure, too."""
     found: list[Issue] = []
     asked, said = False, ""
-    for n, tag in enumerate(_whole(blocks, tags)):
-        again = found and title_of(blocks[n]) == title_of(blocks[found[-1].title])
-        if tag == "title" and again and blocks[n].kind == "text":
+    roles = [_role_of_line(block) for block in blocks]
+    for n, (tag, role) in enumerate(zip(_whole(blocks, tags, roles), roles, strict=True)):
+        if (
+            tag == "title"
+            and found
+            and blocks[n].kind == "text"
+            and title_of(blocks[n]) == title_of(blocks[found[-1].title])
+        ):
             continue  # the page shows its title twice
-        role = _role_of_line(blocks[n])
         said = role if role or tag in ("title", "label", "question") else said
         if said == "rejected" or (role in _FIELDS and tag in _FIELDS):
             continue  # advice that does not help; a label by its words
@@ -81,7 +85,7 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     return [issue for issue in found if any(issue.fields.values())]
 
 
-def _whole(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
+def _whole(blocks: Sequence[Block], tags: Sequence[str], roles: Sequence[str]) -> list[str]:
     """The tags, so that no remedy is torn: a list item that holds a step is a step as a whole; what stands between two
     steps under one heading is one, too, and so is what a step announces by its colon."""
     whole = list(tags)
@@ -91,7 +95,7 @@ def _whole(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
         whole[heads[0] if heads else min(whole.index(tag) for tag in ("symptom", "cause", "fix") if tag in whole)] = (
             "title"
         )
-    _level_lists(blocks, whole)
+    _level_lists(blocks, whole, roles)
     starts = [n for n, block in enumerate(blocks) if block.opens]
     for start, stop in pairwise([*starts, len(blocks)]):
         if blocks[start].marker and "fix" in whole[start:stop] and not {"title", "question"} & set(whole[start:stop]):
@@ -120,13 +124,12 @@ def _role_of_line(block: Block) -> str:
     return role_of(block.text) if lone and not block.text.endswith((".", "。", "!", "！")) else ""
 
 
-def _level_lists(blocks: Sequence[Block], tags: list[str]) -> None:
+def _level_lists(blocks: Sequence[Block], tags: list[str], roles: Sequence[str]) -> None:
     """A list under `Causes` of which some items were taken for something else: all of them are causes."""
     said, n = "", 0
     while n < len(blocks):
         if not blocks[n].depth:
-            role = _role_of_line(blocks[n])
-            said = role if role or blocks[n].kind == "heading" or tags[n] in ("title", "label") else said
+            said = roles[n] if roles[n] or blocks[n].kind == "heading" or tags[n] in ("title", "label") else said
             n += 1
             continue
         stop = next((k for k in range(n, len(blocks)) if not blocks[k].depth), len(blocks))

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,11 @@ class Tagger:
     """table (ROWS, h) · meaning (2 dim, h) · head, beside, below, first (h, h) · bias (h,) · page (h, h), page_bias ·
     conv{n} (5, h, h), conv{n}_bias · out (h, s + 1), out_bias · steps (3, s, s) · start (s,)"""
 
+    @cached_property
+    def table(self) -> Array:
+        """In float32: its file has half the bytes, and to widen them for each page takes longer than to look it up."""
+        return self.arrays["table"].astype(np.float32)
+
     def tag(self, blocks: Sequence[Block]) -> Tagging:
         if not blocks:
             return Tagging(self, np.zeros((0, len(STATES) + 1), np.float32), np.zeros(0, int))
@@ -81,8 +87,8 @@ class Tagger:
         """(n, h): each block with what it hears from those above, beside and below it."""
         a = self.arrays
         rows = [hashed(names) for names in view.names]
-        bounds = np.cumsum([0, *map(len, rows)])[:-1]
-        own = np.add.reduceat(a["table"][np.concatenate(rows)].astype(np.float32), bounds) + meaning @ a["meaning"]
+        starts = np.cumsum([0, *map(len, rows[:-1])])
+        own = np.add.reduceat(self.table[[*chain.from_iterable(rows)]], starts) + meaning @ a["meaning"]
         return np.asarray(own + a["bias"] + sum(near @ a[name] for name, near in heard(own, view)))
 
     def finish(self, hidden: Array, *, page: Array | None = None) -> Array:
@@ -173,5 +179,6 @@ def _mean(own: Array, groups: Array, asked: Array, *, but_own: bool = False) -> 
 def _convolved(hidden: Array, kernel: Array) -> Array:
     """(..., n, h): each row and its two neighbours on either side, through a (5, h, h) kernel."""
     width, n = len(kernel) // 2, hidden.shape[-2]
-    padded = np.pad(hidden, (*[(0, 0)] * (hidden.ndim - 2), (width, width), (0, 0)))
+    edge = np.zeros_like(hidden[..., :1, :]).repeat(width, axis=-2)
+    padded = np.concatenate([edge, hidden, edge], axis=-2)
     return np.asarray(sum(padded[..., k : k + n, :] @ kernel[k] for k in range(len(kernel))))
