@@ -9,12 +9,20 @@ const TAGS = new Set(
 // Characters that would change the text around them (escapes, the direction of writing), and those that nobody sees and
 // an agent reads, are shown as marks, as in a terminal (kb.text.visible).
 const CONTROL =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ud800-\udfff\ufff9-\ufffb\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/gu;
-const RUN = /[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{2,}|[\u200b-\u200d\u2060-\u2064\ufeff]{2,}/gu;
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2065-\u206f\ud800-\udfff\ufff0-\ufffb\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/gu;
+const STYLE = /[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
+const BLANK =
+  /[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2064\u2800\u3164\ufeff\uffa0\u{13430}-\u{13438}\u{16fe4}\u{1bca0}-\u{1bca3}\u{1d159}\u{1d173}-\u{1d17a}]/u;
+const RUN = new RegExp(`(?:${STYLE.source}|${BLANK.source}){2,}`, "gu");
+
+function shownRun(run) {
+  const hidden = (one, before) => BLANK.test(before) || (STYLE.test(before) && STYLE.test(one));
+  return [...run].map((one, at, all) => (at && hidden(one, all[at - 1]) ? "\ufffd" : one)).join("");
+}
 
 export function visible(text) {
-  const hidden = text.replace(RUN, (run) => [...run].map((one, at) => (at ? "\ufffd" : one)).join(""));
-  return hidden.replace(CONTROL, (one) => (one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : "\ufffd"));
+  const mark = (one) => (one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : "\ufffd");
+  return text.replace(RUN, shownRun).replace(CONTROL, mark);
 }
 
 // A new element: attributes (`on` holds event listeners), then children, of which texts are made visible.
