@@ -369,6 +369,11 @@ def test_a_segment_that_cannot_be_begun_is_told(
     """Before there is a file to write to: no inode is left, or what a killed build left cannot be removed."""
     articles = write({"en/a.md": article("boom at 7")})
     publish(tmp_path / "index", OLD)
+    if step == "unlink":  # a killed build, whose process had our number
+        build(articles, tmp_path / "other", encoder=FakeEncoder())
+        for path in (tmp_path / "other").glob("*-*"):
+            left_behind = f".tmp-{os.getpid()}-{path.name.partition('-')[0]}{path.suffix}"
+            (tmp_path / "index" / left_behind).touch()
     calls = 0
     module, name = (Path, "unlink") if step == "unlink" else (os, "open")
     before = getattr(module, name)

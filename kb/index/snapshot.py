@@ -164,10 +164,9 @@ class Spool:
         self._path = folder / _TEMPORARY.format(pid=os.getpid(), name=plain)
         self.size: int = 0
         """bytes written so far"""
+        self._named = False
         try:
-            with contextlib.suppress(FileNotFoundError):
-                self._path.unlink()
-            fileno = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAINLY, 0o666)
+            fileno = _created(self._path)
         except OSError as error:  # there is no file yet that `_telling` could discard
             raise _failed(folder, error, _UNTOUCHED) from None
         self._file = os.fdopen(fileno, "r+b", buffering=1 << 20)
@@ -201,10 +200,13 @@ class Spool:
             os.fsync(self._file.fileno())
             self._file.close()
             self._path.replace(self._folder / name)
+            self._named = True
         return {"name": name, "bytes": self.size, "sha256": digest}
 
     def discard(self) -> None:
         """Nothing is kept of it. Does nothing after `finish`."""
+        if self._named:
+            return
         with contextlib.suppress(OSError):
             self._file.close()
         with contextlib.suppress(OSError):
@@ -376,13 +378,22 @@ def _holds(path: Path, data: bytes) -> bool:
         return False
 
 
+def _created(path: Path) -> int:
+    """A new file, opened, and never through a link that somebody put there. What a killed build left behind whose
+    process had the same number goes. Raises OSError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAINLY
+    try:
+        return os.open(path, flags, 0o666)
+    except FileExistsError:
+        path.unlink()
+        return os.open(path, flags, 0o666)
+
+
 def write(path: Path, data: bytes) -> None:
     """Puts the bytes in the file's place at once, synced, and never through a link. Raises OSError with its name."""
     temporary = path.parent / _TEMPORARY.format(pid=os.getpid(), name=path.name)  # one writer: no other has this name
-    with contextlib.suppress(FileNotFoundError):
-        temporary.unlink()  # left behind by a killed build
     try:
-        with temporary.open("xb") as file:  # x: never through a link somebody put there
+        with os.fdopen(_created(temporary), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
