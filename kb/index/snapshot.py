@@ -18,9 +18,9 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict
+from typing import Any, BinaryIO, TypedDict, TypeVar
 
 from kb.errors import IndexBusy, IndexCorrupt, IndexMissing, IndexWriteFailed
 
@@ -166,7 +166,8 @@ class Spool:
         """bytes written so far"""
         self._named = False
         try:
-            fileno = _created(self._path)
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAINLY
+            fileno = _created(self._path, lambda path: os.open(path, flags, 0o666))
         except OSError as error:  # there is no file yet that `_telling` could discard
             raise _failed(folder, error, _UNTOUCHED) from None
         self._file = os.fdopen(fileno, "r+b", buffering=1 << 20)
@@ -378,22 +379,24 @@ def _holds(path: Path, data: bytes) -> bool:
         return False
 
 
-def _created(path: Path) -> int:
-    """A new file, opened, and never through a link that somebody put there. What a killed build left behind whose
-    process had the same number goes. Raises OSError."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAINLY
+_Opened = TypeVar("_Opened")
+
+
+def _created(path: Path, create: Callable[[Path], _Opened]) -> _Opened:
+    """What `create` makes of a path where nothing is. What a killed build left behind there, whose process had the same
+    number, goes. Raises OSError."""
     try:
-        return os.open(path, flags, 0o666)
+        return create(path)
     except FileExistsError:
         path.unlink()
-        return os.open(path, flags, 0o666)
+        return create(path)
 
 
 def write(path: Path, data: bytes) -> None:
     """Puts the bytes in the file's place at once, synced, and never through a link. Raises OSError with its name."""
     temporary = path.parent / _TEMPORARY.format(pid=os.getpid(), name=path.name)  # one writer: no other has this name
     try:
-        with os.fdopen(_created(temporary), "wb") as file:
+        with _created(temporary, lambda path: path.open("xb")) as file:  # x: never through a link somebody put there
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
