@@ -48,11 +48,12 @@ before, most of them about the programs that the articles are about, {world} are
 
 ## How right the articles are
 
-Articles were checked claim by claim (error lines, causes, commands, flags, versions) by somebody who wrote none of
-them: in the sources of packages, by running, in documentation and threads. Grave is a step that fails or harms for many
-who take it word for word. The counts are those before mending; all that was found is mended in both languages. Articles
-that nobody has checked have as many errors, presumably. The counts of each issue, and what was found:
-[checked.jsonl](checked.jsonl).
+Every article was checked once, claim by claim (error lines, causes, commands, flags, versions), by somebody who wrote
+none of them: in the sources of packages, by running, in documentation and threads. Grave is a step that fails or harms
+for many who take it word for word. The counts are those before mending; all that was found is mended in both languages.
+Not checkable is what no source within reach tells: symptoms of threads that are gone, hardware that was not there,
+remedies by reasoning. One reading does not find everything. The counts are the readers' own tallies; those of each
+issue, and what was found: [checked.jsonl](checked.jsonl).
 
 | articles | issues | claims | right | not checkable | imprecise | wrong | grave |
 |---|---:|---:|---:|---:|---:|---:|---:|
@@ -91,9 +92,10 @@ that nobody has checked have as many errors, presumably. The counts of each issu
 
 ## 文章有多准
 
-随机抽取文章，由没有参与写作的人逐条核对（报错原文、原因、命令、参数、版本）：看软件包源码、实际运行、查文档和帖子。
-“严重”指照着做会失败或造成损害的步骤。表中是修改前的数目，发现的问题都已在中英文里改正。没人核对过的文章，错误大概也有这么多。
-每个问题的数目和发现：[checked.jsonl](checked.jsonl)。
+每篇文章都由没有参与写作的人逐条核对过一遍（报错原文、原因、命令、参数、版本）：看软件包源码、实际运行、查文档和帖子。
+“严重”指照着做会失败或造成损害的步骤。表中是修改前的数目，发现的问题都已在中英文里改正。“无法核对”指手边没有依据的：
+帖子已不在的现象、没有的硬件、推断出来的做法。读一遍找不全。数目由核对的人自己统计，每个问题的数目和发现见
+[checked.jsonl](checked.jsonl)。
 
 | 文章 | 问题 | 论断 | 正确 | 无法核对 | 不精确 | 错误 | 严重 |
 |---|---:|---:|---:|---:|---:|---:|---:|
@@ -134,8 +136,8 @@ def issues() -> set[str]:
     return found
 
 
-ROUNDS = {"en": {"old": "drawn at random", "new": "written in November 2026, all"}}
-ROUNDS["zh"] = {"old": "随机抽取", "new": "2026 年 11 月新写的，全部"}
+ROUNDS = {"en": {"old": "older ones", "new": "written in November 2026, all"}}
+ROUNDS["zh"] = {"old": "较早写的", "new": "2026 年 11 月新写的，全部"}
 
 
 def questions(*names: str) -> list[dict[str, Any]]:
