@@ -471,17 +471,26 @@ RECORDS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+def put_records(index: Path, forge: Callable[[bytes], bytes]) -> None:
+    """Forges every record of an index, with the digests and places that belong to it."""
+    (old,), (rows,) = index.glob("records-*"), index.glob("rows-*")
+    parts = [forge(line) for line in old.read_bytes().splitlines(keepends=True)]
+    held = arrays.load(rows.read_bytes(), rows)
+    starts = np.cumsum([0, *map(len, parts)]).astype(held["starts"].dtype)
+    exchange(index, "records", b"".join(parts))
+    exchange(index, "rows", arrays.dump({**held, "starts": starts, "digests": digests_of(parts)}))
+
+
 @pytest.mark.parametrize("name", RECORDS)
 def test_what_is_no_record_is_refused_by_name(name: str, two_issues: Path) -> None:
-    (old,) = two_issues.glob("records-*")
-    lines = [json.dumps(RECORDS[name](json.loads(line))).encode() for line in old.read_bytes().split(b"\n") if line]
-    (rows,) = two_issues.glob("rows-*")
-    held = arrays.load(rows.read_bytes(), rows)
-    ends = old.read_bytes().count(b"\n") == len(lines)
-    parts = [line + b"\n" * ends for line in lines]
-    exchange(two_issues, "records", b"".join(parts))
-    starts = np.cumsum([0, *map(len, parts)]).astype(held["starts"].dtype)
-    exchange(two_issues, "rows", arrays.dump({**held, "starts": starts, "digests": digests_of(parts)}))
+    put_records(two_issues, lambda line: json.dumps(RECORDS[name](json.loads(line))).encode() + b"\n")
+    with pytest.raises(IndexCorrupt, match="holds no record"):
+        asked(two_issues)
+
+
+@pytest.mark.parametrize("data", [b"[" * 50_000 + b"\n", b"\xff\n", b"9" * 6000 + b"\n", b"\n"])
+def test_what_is_no_json_is_refused_by_name(data: bytes, two_issues: Path) -> None:
+    put_records(two_issues, lambda _: data)
     with pytest.raises(IndexCorrupt, match="holds no record"):
         asked(two_issues)
 
@@ -492,12 +501,7 @@ def test_a_server_keeps_its_good_snapshot_when_the_next_one_holds_no_records(
     monkeypatch.setattr("kb.index.follow.LOOK_EVERY_S", 0.0)
     with Base.open(two_issues, encoder=FakeEncoder()) as base:
         before = base.search("RuntimeError: boom at 7").as_dict()
-        (rows,) = two_issues.glob("rows-*")
-        held = arrays.load(rows.read_bytes(), rows)
-        parts = [b"[]\n" for _ in held["digests"]]
-        exchange(two_issues, "records", b"".join(parts))
-        starts = np.cumsum([0, *map(len, parts)]).astype(held["starts"].dtype)
-        exchange(two_issues, "rows", arrays.dump({**held, "starts": starts, "digests": digests_of(parts)}))
+        put_records(two_issues, lambda _: b"[]\n")
         assert "holds no record" in base.stale
         assert {**base.search("RuntimeError: boom at 7").as_dict(), "took_ms": 0} == {**before, "took_ms": 0}
 

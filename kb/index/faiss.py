@@ -229,7 +229,7 @@ class FaissStore:
         lines = self._parts(rows, lambda one: one.records)
         try:
             return [IssueRecord.from_dict(json.loads(line)) for line in lines]
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, RecursionError) as error:
             raise IndexCorrupt(f"holds no record ({error!r})", path=self.folder, hint="`kb build`") from None
 
     def _parts(self, rows: Sequence[int], of: Callable[[Segment], Parts]) -> Iterator[bytes]:

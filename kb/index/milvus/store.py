@@ -215,7 +215,7 @@ class MilvusStore:
         found = dict(self._ask(rows, ("record",), self._part("record", "digests")))
         try:
             return [IssueRecord.from_dict(json.loads(found[row])) for row in rows]
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, RecursionError) as error:
             raise self._corrupt(f"holds no record ({error!r})") from None
 
     def prints(self) -> list[tuple[int, Prints]]:
