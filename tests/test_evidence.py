@@ -164,7 +164,7 @@ class Naive:
 
 @pytest.mark.parametrize("question", QUESTIONS if THOROUGH else QUESTIONS[3:4], ids=lambda text: ascii(text)[:30])
 def test_evidence_is_a_naive_loop(question: str, base: KnowledgeBase) -> None:
-    result = base.search(question, 100 if THOROUGH else 20)
+    result = base.search(question, 100 if THOROUGH else 8)
     naive = Naive(base, result, open_encoder())
     hits = sorted(result.hits, key=lambda hit: -hit.score)
     near = [base.show(hit.issue) for hit in hits[: RIVALS + 1]]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import THOROUGH, Write, article, check_growth, cpu_seconds, run_kb
+from conftest import THOROUGH, Write, article, check_growth, cpu_seconds, examples, run_kb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -261,7 +261,7 @@ def test_healthy_lines_in_another_order_are_healthy(scanner: Scanner, lines: lis
     assert seen(scanner.scan([encoded(lines)])) == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_where_a_piece_ends_changes_nothing(scanner: Scanner, data: st.DataObject) -> None:
     lines = data.draw(st.lists(st.sampled_from([*HEALTHY_LINES[:40], *HARD]), max_size=40))

@@ -72,7 +72,7 @@ def test_total_is_that_of_jieba(jieba_tokenizer: Any) -> None:
 
 def test_segmenter_equals_jieba_on_random_runs(jieba_tokenizer: Any, all_of_jieba: Segmenter) -> None:
     @settings(
-        max_examples=examples(300),
+        max_examples=examples(100),
         deadline=None,
         derandomize=True,
         database=None,

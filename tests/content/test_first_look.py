@@ -1,5 +1,5 @@
-"""Do the shipped articles answer, and are they silent where they know nothing? A third of the articles and a few
-questions of each file; the figures come from all of them, in test_retrieval.py and test_world.py, which CI runs."""
+"""Do the shipped articles answer, and are they silent where they know nothing? A sixth of the articles and their
+questions; the figures come from all of them, in test_retrieval.py and test_world.py, which CI runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     for lang in ("en", "zh"):
         (folder / "articles" / lang).mkdir(parents=True)
         for path in sorted((SHIPPED / lang).glob("*.md")):
-            if zlib.crc32(path.stem.encode()) % 3 == 0:  # a new article changes nothing for the others
+            if zlib.crc32(path.stem.encode()) % 6 == 0:  # a new article changes nothing for the others
                 shutil.copy(path, folder / "articles" / lang)
     KnowledgeBase.build(folder / "articles", folder / "index")
     with KnowledgeBase.open(folder / "index") as opened:
@@ -44,7 +44,7 @@ def known(base: KnowledgeBase) -> set[str]:
 
 def test_what_is_known_is_found(base: KnowledgeBase, known: set[str]) -> None:
     asked = [
-        one for name in ("questions.jsonl", "development.jsonl") for one in _some(name, 2) if known & {*one.wanted}
+        one for name in ("questions.jsonl", "development.jsonl") for one in _some(name, 1) if known & {*one.wanted}
     ]
     results = {one: base.search(one.query, 3) for one in asked}
     assert len(asked) >= 40
