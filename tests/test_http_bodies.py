@@ -157,6 +157,18 @@ def test_a_body_that_lies_about_its_length(
         assert exchanged(port, alive).startswith(b"HTTP/1.1 200 ")
 
 
+@needs_uvicorn
+def test_a_body_with_two_lengths_is_refused_and_the_connection_ends(base: KnowledgeBase) -> None:
+    """A proxy that believes the first takes the second request for a part of the body."""
+    head = b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with listening(base) as port:
+        two = b"Content-Length: 52\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        said = exchanged(port, head + two + hidden)
+        assert said.startswith(b"HTTP/1.1 400 ")
+        assert said.count(b"HTTP/1.1 ") == 1
+
+
 def test_options_of_a_text_stand_in_the_query_string(client: TestClient) -> None:
     def post(query: str, body: bytes = LOG.encode(), kind: dict[str, str] = TEXT) -> Any:
         return client.post(f"/api/search?{query}", content=body, headers=kind)

@@ -474,6 +474,8 @@ def test_an_unknown_failure_is_one_line(kb: Callable[..., subprocess.CompletedPr
     assert ended.returncode == 9
     assert ended.stderr.endswith(b"\nkb: exit code 9; not known to kb\n")
     assert ended.stderr.count(b"\n") == 2
+    glued = kb("--", "sh", "-c", "printf 'the flat tyre' >&2; exit 9")
+    assert glued.stderr == b"the flat tyre\nkb: exit code 9; not known to kb\n"
 
 
 @pytest.mark.parametrize(("lang", "said"), [("en", "a line is like one of a known issue"), ("zh", "一个已知问题")])

@@ -21,7 +21,6 @@ from kb.cli.common import (
     complain,
     echo,
     index_option,
-    is_terminal,
     lang_option,
     note_miss,
     open_base,
@@ -182,7 +181,7 @@ def _print(outcome: Outcome, answer: _Answer, where: str, *, err: bool = True) -
     if stream is None:
         return
     output = Screen(colour=takes_colour(stream), err=err)
-    if is_terminal(stream) and not outcome.ends_a_line:
+    if not outcome.ends_a_line:  # on a pipe, too: `2>&1 | tee`
         output.say("")
     how = _how_it_ended(outcome)
     if answer.verdict == "known" and answer.record:

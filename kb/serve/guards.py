@@ -167,7 +167,7 @@ class RequestGuard:
             await send(message)
 
         try:
-            _require_short(scope)
+            _require_clear(scope)
             # The Host that came must be ours as well: a rebound page can send X-Forwarded-Host, but not Host.
             self._rules.check_host(came)
             self._rules.check(scope)
@@ -241,8 +241,13 @@ def _too_long(most: int) -> Refusal:
     return Refusal(413, f"the body is longer than {size}", "send it packed with gzip, or its end")
 
 
-def _require_short(scope: Scope) -> None:
-    """Raises Refusal for too long a head: h11 limits only one that is not yet complete."""
+def _require_clear(scope: Scope) -> None:
+    """Raises Refusal for too long a head (h11 limits only one that is not yet complete), and for one that tells the length
+    of the body twice: a proxy before us may believe the other one, and take for a body what we take for a request
+    (RFC 9112, 6.1)."""
+    names = {name for name, _ in scope["headers"]}
+    if {b"content-length", b"transfer-encoding"} <= names:
+        raise Refusal(400, "Content-Length and Transfer-Encoding exclude each other", headers=[("connection", "close")])
     size = len(scope["query_string"]) + len(scope["path"]) + sum(len(a) + len(b) for a, b in scope["headers"])
     if size > MAX_HEAD_BYTES:
         raise Refusal(431, "address and headers are too long", "POST a long question", [("connection", "close")])
