@@ -459,8 +459,10 @@ def test_what_an_article_holds_cannot_move_the_cursor(index: Path, base: None) -
 
 
 def _python(code: str, index: Path | str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    # On a busy machine a start alone may take longer than a program would wait.
+    patient = "from kb.hooks import guard; guard.PATIENCE_S = guard.FORK_S = 20\n"
     return subprocess.run(
-        [sys.executable, *options, "-c", textwrap.dedent(code)],
+        [sys.executable, *options, "-c", patient + textwrap.dedent(code)],
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -727,6 +729,7 @@ def test_the_last_words_of_a_program_are_explained(index: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_forked_while_numpy_is_imported_explains_too(index: Path) -> None:
+    """`_python` imports kb before logging: when logging's hook held its lock before kb's waited, a fork took 5 s."""
     code = """
     import logging, os, signal, sys, time, warnings, kb
     sys.modules["deepspeed"] = sys

@@ -6,6 +6,7 @@ and no other trace. An existing index is used as it is; none is built or renewed
 
 from __future__ import annotations
 
+import logging  # before `_gate`: a fork asks the last hook first, and the one of logging holds its lock
 import os
 import sys
 import threading
@@ -17,8 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from logging import LogRecord
-
     from kb.bases import AnyBase
     from kb.index.locate import Location
     from kb.records import Lang, SearchResult
@@ -104,8 +103,6 @@ def clip(text: str, most: int = MAX_TEXT) -> str:
 def note(what: str, error: BaseException | None = None) -> None:
     """Writes the one debug line."""
     with suppress(Exception):  # an error without a usable __str__, or a log filter that raises
-        import logging
-
         why = "" if error is None else f": {type(error).__name__}: {clip(str(error), MAX_WHY)}"
         logging.getLogger("kb").debug("%s%s", what, why)
 
@@ -227,9 +224,8 @@ if hasattr(os, "register_at_fork"):
 @cache
 def _hush() -> None:
     """Drops warnings that kb logs while it answers: a stale or broken index is not the program's concern."""
-    import logging
 
-    def passes(record: LogRecord) -> bool:
+    def passes(record: logging.LogRecord) -> bool:
         return record.levelno <= logging.DEBUG or not _gate.is_mine()
 
     logging.getLogger("kb").addFilter(passes)
