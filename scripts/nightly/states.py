@@ -31,7 +31,7 @@ from outcome import Outcome
 from kb.base import KnowledgeBase
 from kb.encoders import open_encoder
 from kb.errors import IndexCorrupt, IndexMissing
-from kb.index import pieces, segment
+from kb.index import mapped, pieces
 from kb.index.build import build
 
 sys.path.append(str(Path(__file__).parent.parent))
@@ -260,13 +260,13 @@ def run(seconds: float, seed: int, *, broken: str = "") -> Outcome:
 
 @contextmanager
 def _segments(*, small: bool) -> Iterator[None]:
-    kept = pieces.ONE_UP_TO, pieces.SEGMENT, pieces.MOST_OF_A_TIER, segment.MAPPED_FROM
+    kept = pieces.ONE_UP_TO, pieces.SEGMENT, pieces.MOST_OF_A_TIER, mapped.MAPPED_FROM
     if small:
-        pieces.ONE_UP_TO, pieces.SEGMENT, pieces.MOST_OF_A_TIER, segment.MAPPED_FROM = 0, 3, 3, 0
+        pieces.ONE_UP_TO, pieces.SEGMENT, pieces.MOST_OF_A_TIER, mapped.MAPPED_FROM = 0, 3, 3, 0
     try:
         yield
     finally:
-        pieces.ONE_UP_TO, pieces.SEGMENT, pieces.MOST_OF_A_TIER, segment.MAPPED_FROM = kept
+        pieces.ONE_UP_TO, pieces.SEGMENT, pieces.MOST_OF_A_TIER, mapped.MAPPED_FROM = kept
 
 
 def _break(broken: str) -> None:
