@@ -71,7 +71,7 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
         if tag == "title" or (tag == "question" and every_question):
             found.append(Issue(n))
             asked = tag == "question"
-        elif tag == "question":
+        elif tag == "question" or (tag == "other" and found and _ends(blocks[n], found[-1], blocks)):
             asked = True
         elif found and tag in _FIELDS and (not asked or every_question):
             found[-1].fields[tag].append(n)
@@ -83,6 +83,11 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     _deal(found, blocks)
     _join_halves(found, blocks)
     return [issue for issue in found if any(issue.fields.values())]
+
+
+def _ends(block: Block, issue: Issue, blocks: Sequence[Block]) -> bool:
+    """A heading beside the title of an issue that has its remedy: what follows is about something else."""
+    return block.kind == "heading" and block.level <= blocks[issue.title].level and issue.has_remedy
 
 
 def _whole(blocks: Sequence[Block], tags: Sequence[str], roles: Sequence[str]) -> list[str]:

@@ -187,6 +187,8 @@ def test_issues_of_tags(tags: str, expected: list[tuple[int, list[int], list[int
         ("Title.\n\nDo this first.\n\nThe window opens.\n\nDo that next.", "title fix other fix", [1, 2, 3]),
         ("Title.\n\nThere are two ways:\n\n- A new disk.\n- Less data.", "title fix other other", [1, 2, 3]),
         ("Title.\n\nDo this first.\n\n## More\n\nDo that next.", "title fix other fix", [1, 3]),
+        ("## Title\n\nDo this first.\n\n### More\n\nDo that next.", "title fix other fix", [1, 3]),
+        ("## Title\n\nDo this first.\n\n## How to drop a table\n\nDrop it.", "title fix other fix", [1]),
         ("Title.\n\nIt was the disk. Replace it.", "title cause fix", [2]),
     ],
 )
