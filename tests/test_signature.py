@@ -103,6 +103,7 @@ PREFIXES = [
     "2025-02-25T11:20:18.123456Z ",
     "[11:20:18] ",
     "11:20:18.123 ",
+    "E0225 11:20:18.142001       9 controller.go:54] ",
     "E0225 11:20:18.100000 91 torch/distributed/run.py:793] ",
     "[E225 11:20:18.142813 ProcessGroupNCCL.cpp:616] ",
     "[E ProcessGroupNCCL.cpp:475] ",
