@@ -92,7 +92,8 @@ def _ends(block: Block, issue: Issue, blocks: Sequence[Block]) -> bool:
 
 def _whole(blocks: Sequence[Block], tags: Sequence[str], roles: Sequence[str]) -> list[str]:
     """The tags, so that no remedy is torn: a list item that holds a step is a step as a whole; what stands between two
-    steps under one heading is one, too, and so is what a step announces by its colon."""
+    steps under one heading is one, too, and so is what a step announces by its colon. A heading is what stands below
+    it."""
     whole = list(tags)
     if "title" not in whole and {"symptom", "cause"} & set(whole) and "fix" in whole:
         # a page about one problem, whose title was not taken for one
@@ -120,6 +121,9 @@ def _whole(blocks: Sequence[Block], tags: Sequence[str], roles: Sequence[str]) -
         ):
             whole[n] = "fix"
             step = n
+    for n, (block, below) in enumerate(pairwise(blocks)):
+        if block.kind == "heading" and whole[n] in _FIELDS and below.kind != "heading" and whole[n + 1] in _FIELDS:
+            whole[n] = whole[n + 1]
     return whole
 
 

@@ -189,6 +189,7 @@ def test_issues_of_tags(tags: str, expected: list[tuple[int, list[int], list[int
         ("Title.\n\nDo this first.\n\n## More\n\nDo that next.", "title fix other fix", [1, 3]),
         ("## Title\n\nDo this first.\n\n### More\n\nDo that next.", "title fix other fix", [1, 3]),
         ("## Title\n\nDo this first.\n\n## How to drop a table\n\nDrop it.", "title fix other fix", [1]),
+        ("# Title\n\n## Step 1\n\nLook at it.\n\n## Step 2\n\nStart it.", "title cause fix fix fix", [1, 2, 3, 4]),
         ("Title.\n\nIt was the disk. Replace it.", "title cause fix", [2]),
     ],
 )
