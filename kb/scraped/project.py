@@ -18,6 +18,7 @@ import numpy as np
 
 from kb.arrays import Array
 from kb.encoders import surprisal
+from kb.logs.everyones import only_in_messages
 from kb.scraped.labels import PRODUCT_OF
 from kb.scraped.tagger import open_tagger
 
@@ -56,8 +57,12 @@ def guess_project(title: str, texts: Sequence[str], tags: Sequence[str], path: s
     if not names:
         return None
     scores = rows @ arrays["project"]
-    best = int(scores.argmax())
-    return names[best] if scores[best] > 0 else None
+    for n in np.argsort(-scores, kind="stable").tolist():
+        if scores[n] <= 0:
+            break
+        if not only_in_messages(names[n], "\n".join((title, *texts))):
+            return names[n]
+    return None
 
 
 def candidates(

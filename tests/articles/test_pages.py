@@ -322,8 +322,10 @@ PROBLEM = "\n\n## RuntimeError: no disk\n\nThis is because the disk is full.\n\n
         ("zorblax-faq.md", "# FAQ" + PROBLEM + "\nRestart Zorblax.\n", "Zorblax"),
         ("a.md", "---\nproject: X\n---\n# Kafka FAQ" + PROBLEM, "X"),
         ("a.md", "# 记录\n\n昨天重启之后一切正常。\n", None),
+        ("a.md", "# Bad Gateway\n\n**Problem:** the site says Bad Gateway.\n\n**Cause:** nothing listens.\n\n"
+         "**Fix:** start it and Bad Gateway is gone.\n", None),
     ],
-)
+)  # fmt: skip
 def test_the_project(path: str, text: str, project: str | None) -> None:
     from kb.scraped.project import guess_project
 
