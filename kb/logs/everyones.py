@@ -108,8 +108,8 @@ def own_words(text: str) -> frozenset[str]:
 
 
 def only_in_messages(name: str, text: str) -> bool:
-    """Does a word of the name stand in the text only as part of messages that any program may print? `Bad Gateway` is no
-    product."""
+    """Does a word of the name stand in the text only as part of messages that any program may print? `Bad Gateway` is
+    no product."""
     listed = _by_word()
     words = [word for word in words_of(name).split() if word in listed]
     said = _spaced(text) if words else ""

@@ -57,12 +57,9 @@ def guess_project(title: str, texts: Sequence[str], tags: Sequence[str], path: s
     if not names:
         return None
     scores = rows @ arrays["project"]
-    for n in np.argsort(-scores, kind="stable").tolist():
-        if scores[n] <= 0:
-            break
-        if not only_in_messages(names[n], "\n".join((title, *texts))):
-            return names[n]
-    return None
+    whole = "\n".join((title, *texts))
+    best: list[int] = np.argsort(-scores, kind="stable").tolist()
+    return next((names[n] for n in best if scores[n] > 0 and not only_in_messages(names[n], whole)), None)
 
 
 def candidates(
