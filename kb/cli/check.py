@@ -196,4 +196,5 @@ def _print_stats(folder: Path | None, as_json: bool) -> None:
         "mean_words": say("words/record"),
         "sources": say("sources"),
     }
-    table([heads[name] for name in rows[0]], [[str(value) for value in row.values()] for row in rows])
+    cells = [[say("all") if value == "all" else str(value) for value in row.values()] for row in rows]
+    table([heads[name] for name in rows[0]], cells)
