@@ -243,8 +243,7 @@ def _too_long(most: int) -> Refusal:
 
 def _require_clear(scope: Scope) -> None:
     """Raises Refusal for too long a head (h11 limits only one that is not yet complete), and for one that tells the
-    length of the body twice: a proxy before us may believe the other one, and take for a body what we take for a
-    request (RFC 9112, 6.1)."""
+    length of the body twice: a proxy may believe the other one, and take a request for a part of it (RFC 9112, 6.1)."""
     names = {name for name, _ in scope["headers"]}
     if {b"content-length", b"transfer-encoding"} <= names:
         raise Refusal(400, "Content-Length and Transfer-Encoding exclude each other", headers=[("connection", "close")])
