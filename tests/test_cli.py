@@ -691,6 +691,18 @@ def test_whoever_builds_a_base_trusts_it(kb_: Kb, tmp_path: Path, monkeypatch: p
     assert str(root) in found.out, "an answer names its base"
 
 
+@pytest.mark.usefixtures("corpus_is_bundled")
+def test_so_does_whoever_has_only_drafts_yet(kb_: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "own"
+    (root / "articles" / "en").mkdir(parents=True)
+    (root / "articles" / "en" / "a.md").write_text(article("boom").replace("---\n", "---\nstatus: draft\n", 1))
+    monkeypatch.chdir(root)
+    assert kb_("build", base=None).code == 0
+    found = kb_("search", "RuntimeError: boom", base=None)
+    assert (found.code, "trust" in found.err, str(root) in found.out) == (1, False, True)
+    assert "ms-swift" in kb_("search", POP, base=None).out, "the other bases answer"
+
+
 @on_posix
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
 def test_colours_can_be_refused(variable: str, index: Path) -> None:

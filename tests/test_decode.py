@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kb.logs.read import read
 from kb.text.decode import decode, decode_lines
 
 TEXT = "报错：CUDA out of memory，显存不足\nnaïve 🙂"
@@ -27,6 +30,14 @@ CASES = {
     "declared as no text": ("显存不足".encode("gbk"), "hex", "显存不足"),
     "declared as undefined": ("显存不足".encode("gbk"), "undefined", "显存不足"),
     "UTF-8 whatever is declared": ("显存不足".encode(), "gbk", "显存不足"),
+    "GBK with colours and a progress bar": (
+        "\x1b[31m显存不足\x1b[0m\b\b".encode("gbk"),
+        "",
+        "\x1b[31m显存不足\x1b[0m\b\b",
+    ),
+    "GBK, characters of Taiwan": ("訓練失敗：顯存不足，請檢查".encode("gbk"), "", "訓練失敗：顯存不足，請檢查"),
+    "Western Europe": ("déjà lancé".encode("cp1252"), "", "d\ufffdj\ufffd lanc\ufffd"),
+    "no text, though GB 18030 could be": (b"\x02\xd0\xc5\x1d", "", "\x02\ufffd\ufffd\x1d"),
     "neither": (b"error \xff\xff 7", "", "error \ufffd\ufffd 7"),
 }
 
@@ -39,6 +50,13 @@ def test_decode(data: bytes, declared: str, text: str) -> None:
 def test_lines_of_different_programs() -> None:
     data = b"\n".join(["一".encode(), "显存不足".encode("gbk"), b"\x80 cut", b""])
     assert decode_lines(data) == "一\n显存不足\n\ufffd cut\n"
+
+
+def test_random_bytes_are_seldom_chinese() -> None:
+    """Then the answer would be in Chinese, at an English terminal."""
+    rng = random.Random(1)
+    questions = [decode(rng.randbytes(size)) + " a" for size in (20, 40, 80, 300) for _ in range(250)]
+    assert sum(read(question).lang == "zh" for question in questions) <= 20
 
 
 law = settings(max_examples=examples(200), deadline=None, derandomize=True, database=None)

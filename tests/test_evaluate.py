@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from kb import KnowledgeBase
 from kb.cli import cli
-from kb.cli.eval import _table
+from kb.cli.common import table
 from kb.errors import IndexWriteFailed, KbError, QueryError
 from kb.evaluate import (
     DEPTH,
@@ -408,19 +408,19 @@ def test_the_command_prints_tables(index: Path, file: Path) -> None:
 
 def test_a_terminal_gets_the_same_cells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     heads, rows = ("", "n", "recall@1"), [("all", "12", "0.917"), ("[red]描述", "3", "1.000")]
-    _table(heads, rows)
+    table(heads, rows)
     plain = capsys.readouterr().out
     assert plain.splitlines() == ["            n  recall@1", "all        12     0.917", "[red]描述   3     1.000"]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm-256color")
     for variable in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
-    _table(heads, rows)
+    table(heads, rows)
     coloured = capsys.readouterr().out
     assert "\x1b[1;36m" in coloured
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured).split() == plain.split()
     monkeypatch.setenv("NO_COLOR", "1")
-    _table(heads, rows)
+    table(heads, rows)
     assert "36m" not in capsys.readouterr().out
 
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from kb.logs.everyones import own_words, system_messages
+from kb.logs.everyones import only_in_messages, own_words, system_messages
 from kb.logs.words import words_of
 
 OF_EVERYONE = [
@@ -52,3 +52,32 @@ def test_what_the_system_says_is_less_than_what_everyone_says() -> None:
     for message in OF_EVERYONE:
         rest = system_messages().sub("", words_of(message))
         assert own_words(rest) <= frozenset(rest.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Bad Gateway", "502 Bad Gateway\nBad Gateway bad gateway"),
+        ("Fix Bad", "Fix Bad Gateway"),
+        ("Internal Server", "It ends with Internal Server Error."),
+        ("Entity Too", "413 Request Entity Too Large"),
+        ("payload", "payload too large"),
+        ("Forbidden", "403 Forbidden"),
+        ("Connection Reset", "Connection Reset by peer"),
+    ],
+)
+def test_a_message_is_no_name(name: str, text: str) -> None:
+    assert only_in_messages(name, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Kong Gateway", "Kong Gateway answers 502 Bad Gateway"),
+        ("Gateway", "Gateway: 502 Bad Gateway"),
+        ("Processing", "Processing does not start"),
+        ("nginx", "nginx: 502 Bad Gateway"),
+    ],
+)
+def test_a_name_beside_a_message_is_one(name: str, text: str) -> None:
+    assert not only_in_messages(name, text)

@@ -576,6 +576,31 @@ def test_pages(tmp_path: Path) -> None:
     assert (resume.lang, resume.errors) == ("zh", ("KeyError: 'optimizer_state'",))
 
 
+@pytest.mark.parametrize(
+    ("declared", "problem", "why", "remedy", "names"),
+    [
+        ("en", "训练到第三轮时程序退出。", "批大小太大。", "把批大小改小。", ["### 现象", "### 原因", "### 解决方案"]),
+        (
+            "zh-CN",
+            "It stops.",
+            "The batch is too large.",
+            "Take a smaller one.",
+            ["### Symptom", "### Cause", "### Fix"],
+        ),
+    ],
+)
+def test_a_draft_is_in_the_language_of_its_text(
+    declared: str, problem: str, why: str, remedy: str, names: list[str]
+) -> None:
+    """A site's template says for all its pages in which language they are."""
+    html = (
+        f"<html lang='{declared}'><h1>RuntimeError: boom 7</h1><h2>Problem</h2><p>{problem}</p>"
+        f"<h2>Cause</h2><p>{why}</p><h2>Solution</h2><p>{remedy}</p></html>"
+    )
+    draft = page_draft(html.encode(), "a.html")
+    assert re.findall("^### .*", compose(draft), re.MULTILINE) == names
+
+
 @pytest.mark.thorough
 def test_a_page_of_ours_comes_back_as_it_was() -> None:
     """Every article of our own, imported: the same records but for their place."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from conftest import run_kb
+from conftest import CORPUS, run_kb
 
 import kb
 from kb import KnowledgeBase
@@ -26,6 +26,7 @@ from kb.config import settings
 from kb.errors import QueryError
 from kb.hooks.guard import Guard
 from kb.language import reader_language
+from kb.review.files import HAS_FOLD, IS_DRAFT
 
 POP = "IndexError: pop from an empty deque"
 ZH = "GRPO 训练报错怎么办 pop from an empty deque"
@@ -304,6 +305,57 @@ def test_the_errors_that_people_meet_have_their_chinese(path: str, monkeypatch: 
         assert re.search(r"[\u4e00-\u9fff]", told(text)), text
 
 
+def _found_by_check() -> Iterator[str]:
+    """The messages of `kb check`, with their values as braces."""
+    places = {"Found": 3, "at": 2, "note": 1}  # where a call has the message
+    for path in (*(PACKAGE / "review").glob("*.py"), PACKAGE / "index" / "fsck.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            place = places.get(getattr(node.func, "id", "")) if isinstance(node, ast.Call) else None
+            if isinstance(node, ast.Call) and place is not None and len(node.args) > place:
+                yield from _texts(node.args[place])
+
+
+@pytest.mark.parametrize("english", sorted({*_found_by_check(), IS_DRAFT, HAS_FOLD}))
+def test_what_check_finds_has_its_chinese(english: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KB_LANG", "zh")
+    shown = told(english)
+    assert shown != english
+    assert not re.search(r"[a-z]{3} [a-z]{2,}", re.sub("`[^`]*`|front matter", "", shown))
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese_"),
+    [
+        ("13 issues here, 14 in en/a.md: 10 are the same; only here #15 (慢) and 2 more; only there #2 (No)",
+         "这里有 13 个问题，en/a.md 里有 14 个：相同的 10 个；只在这里：#15 (慢)，还有 2 个；只在那里：#2 (No)"),
+        ("front matter: tags: wants a text or a list of texts", "front matter：tags：应为文字或文字列表"),
+        ("skipped: a symbolic link", "略过：符号链接"),
+    ],
+)  # fmt: skip
+def test_what_check_puts_together_is_chinese_as_a_whole(
+    english: str, chinese_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KB_LANG", "zh")
+    assert told(english) == chinese_
+
+
+def test_figures_are_told_in_chinese(index: Path, tmp_path: Path) -> None:
+    questions = tmp_path / "q.jsonl"
+    questions.write_text(
+        '{"id": "a", "issue": "ms-swift-ovis2-grpo#2", "kind": "line", "query": "pop from an empty deque"}\n'
+        '{"id": "b", "issue": null, "kind": "far", "lang": "en", "query": "how do I fix a flat tyre"}\n'
+        '{"id": "c", "issue": "nosuch#1", "kind": "far", "lang": "en", "query": "x y"}\n'
+    )
+    for words in (("eval",), ("eval", str(questions), "--misses"), ("check", "--stats", "--articles", str(CORPUS))):
+        shown = run_kb(*words, KB_LANG="zh", KB_INDEX=str(index)).stdout
+        names = "|".join(
+            ("recall", "nDCG", "MRR", "known-at", "min-confidence", "toml", "line", "far", "title", "sentence")
+        )
+        left = [line for line in shown.splitlines() if re.search("[a-z]{3} [a-z]{2,}", re.sub(names, "", line))]
+        assert left == []
+        assert re.search("[\u4e00-\u9fff]", shown)
+
+
 USUAL = [  # what people meet who mistype something
     ("search", "x", "--lang", "fr"),
     ("search", "x", "--k", "3"),
@@ -326,6 +378,8 @@ USUAL = [  # what people meet who mistype something
     ("serve", "--host", "0.0.0.0"),
     ("feedback", "nosuch"),
     ("run", "--", "nosuchprogram"),
+    ("check", "--only", "nosuch"),
+    ("eval", "q.jsonl", "--fail-under", "nosuch=1"),
 ]
 
 

@@ -24,6 +24,9 @@ _MESSAGE_FIRST = re.compile(
 # A Chinese title that ends with one: `启动报错：duplicated store address`.
 _MESSAGE_LAST = re.compile(r"(?:报错|错误|异常|失败)(?:信息)?[为是]?\s?[:：,，]?\s?([A-Za-z\[][!-~]*(?: [!-~]+){1,40})$")
 _SPAN = re.compile(r"`([A-Za-z]{3,30}(?: [\w'.,:()-]{1,30}){1,14})`")
+_SQL = re.compile(
+    r"(?i)select\s.{1,300}\sfrom\s.{1,300}|(?:alter|create|drop|truncate) (?:table|database|index|view|user)|show \w+"
+)
 _CODE = re.compile(r"`([^`\n]{8,600})`")
 _OPTION = re.compile(r"\s--?[A-Za-z]")
 _LEVELLED = re.compile(r"\W{0,2}(?:WARNING|WARN|ERROR|CRITICAL|FATAL)\b\W{1,3}[\x20-\x7e]{6}")
@@ -43,7 +46,7 @@ def errors_in(title: str, symptom: Sequence[Part]) -> list[str]:
     found += [span for span in _SPAN.findall(title) if not is_command(span) and not looks_like_code(span)]
     found += [title] if opens_with_error(title) and len(title) < 300 and "`" not in title else _in_prose(title)
     kept = [text[:_MAX_CHARS] for text in dict.fromkeys(text.strip() for text in found) if len(text) >= 4]
-    return kept[:_MAX_ERRORS]
+    return [text for text in kept if not _SQL.fullmatch(text)][:_MAX_ERRORS]
 
 
 def _in_lines(lines: Sequence[Line]) -> list[str]:
@@ -51,7 +54,7 @@ def _in_lines(lines: Sequence[Line]) -> list[str]:
     fence: list[str] = []
     before = ""
     in_message = False
-    for line in lines:
+    for n, line in enumerate(lines):
         if line.kind == "code":
             fence.append(line.text)
             continue
@@ -60,8 +63,9 @@ def _in_lines(lines: Sequence[Line]) -> list[str]:
             fence, before = [], ""
         text = line.text.strip()
         if line.kind in ("text", "heading", "html") and text:
-            message = _is_printed(text, announced=_announces(before), after_message=in_message)
-            found += [text.strip("*` ")] if message else _in_prose(text)
+            wrapped = _goes_on(lines[n : n + 2]) or _goes_on(lines[max(n - 1, 0) : n + 1])
+            message = _is_printed(text, announced=_announces(before), after_message=in_message, wrapped=wrapped)
+            found += [text.strip("*` ")] if message else _in_prose(text, wrapped=wrapped)
             in_message = message
         if text and line.kind != "fence":
             before = text
@@ -72,8 +76,15 @@ def _announces(text: str) -> bool:
     return text.endswith((":", "："))
 
 
-def _is_printed(text: str, *, announced: bool, after_message: bool) -> bool:
-    """Whether a line outside a fence is program output: ASCII, and like an error or after a colon."""
+def _goes_on(lines: Sequence[Line]) -> bool:
+    """Does the second of two lines go on with a sentence of the first?"""
+    first, second = lines[0], lines[-1]
+    return first is not second and first.kind == second.kind == "text" and second.text.lstrip()[:1].islower()
+
+
+def _is_printed(text: str, *, announced: bool, after_message: bool, wrapped: bool = False) -> bool:
+    """Whether a line outside a fence is program output: ASCII, and like an error or after a colon. `wrapped`: it is
+    only a part of a sentence."""
     if announced and _LEVELLED.match(text) and len(text) <= _MAX_CHARS:
         return True
     if (
@@ -86,7 +97,7 @@ def _is_printed(text: str, *, announced: bool, after_message: bool) -> bool:
     ):
         return False
     if is_error_line(text):
-        return announced or after_message or opens_with_error(text) or not text.endswith(".")
+        return announced or after_message or opens_with_error(text) or not (wrapped or text.endswith("."))
     return announced and len(_WORD.findall(text)) >= 3 and not is_command(text) and not looks_like_code(text)
 
 
@@ -101,9 +112,9 @@ def _in_fence(texts: list[str], *, announced: bool) -> list[str]:
     return printed if short and all(len(_WORD.findall(text)) >= 2 for text in printed) else []
 
 
-def _in_prose(text: str) -> list[str]:
+def _in_prose(text: str, *, wrapped: bool = False) -> list[str]:
     stripped = text.strip().lstrip("-*•># ").strip()
     found = quoted_errors(stripped)
-    if not found and _is_printed(stripped, announced=False, after_message=False):
+    if not found and _is_printed(stripped, announced=False, after_message=False, wrapped=wrapped):
         found.append(stripped.strip("*` "))
     return found

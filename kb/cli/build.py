@@ -134,9 +134,8 @@ def build(
         complain(say("stopped by {signal}", signal=signal.Signals(stopped.number).name))
         sys.exit(128 + stopped.number)
     mark(target, found)
-    if report.issues:
-        _trust_what_was_built(target, articles)
-    else:
+    _trust_what_was_built(target, articles)
+    if not report.issues:
         complain(say("no issue in these articles; `kb search` will know nothing here"))
     _tell_what_is_missing(report)
     published = _published(target, store) if store is not None else None

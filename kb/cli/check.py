@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.common import counted, echo, folder_option, forbid_network, json_option, plain, print_json, warn_on_stderr
-from kb.cli.words import language, say
+from kb.cli.common import (
+    counted,
+    echo,
+    folder_option,
+    forbid_network,
+    json_option,
+    plain,
+    print_json,
+    table,
+    warn_on_stderr,
+)
+from kb.cli.words import language, say, told
 from kb.errors import ArticleError, IndexMissing
 
 if TYPE_CHECKING:
@@ -139,7 +149,7 @@ def _print_problems(problems: Sequence[Problem], *, most: int | None) -> None:
         of_rule = [one for one in problems if one.rule == rule.name]
         for one in of_rule[:most]:
             where = plain(one.path) + (f":{one.line}" if one.line else "")
-            echo(f"{where}: {one.level}: {plain(one.message)}")
+            echo(f"{where}: {one.level}: {plain(told(one.message))}")
         if more := len(of_rule[most:]) if most is not None else 0:
             echo(say("... and {more} more: kb check --only {rule} --all", more=more, rule=rule.name))
         echo()
@@ -175,14 +185,16 @@ def _print_stats(folder: Path | None, as_json: bool) -> None:
         print_json(rows)
         return
     heads = {
-        "lang": "language",
-        "with_errors": "with error lines",
-        "without_errors": "without",
-        "with_fix": "with a fix",
-        "mean_words": "words/record",
+        "lang": say("language"),
+        "articles": say("articles"),
+        "issues": say("issues"),
+        "records": say("records"),
+        "projects": say("projects"),
+        "with_errors": say("with error lines"),
+        "without_errors": say("without"),
+        "with_fix": say("with a fix"),
+        "mean_words": say("words/record"),
+        "sources": say("sources"),
     }
-    names = [heads.get(name, name) for name in rows[0]]
-    widths = [max(len(name), *(len(str(row[key])) for row in rows)) for name, key in zip(names, rows[0], strict=True)]
-    for cells in (names, *(map(str, row.values()) for row in rows)):
-        aligned = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
-        echo("  ".join([aligned[0].strip().ljust(widths[0]), *aligned[1:]]))
+    cells = [[say("all") if value == "all" else str(value) for value in row.values()] for row in rows]
+    table([heads[name] for name in rows[0]], cells)

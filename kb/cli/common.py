@@ -50,6 +50,7 @@ __all__ = [
     "read_stdin",
     "root_option",
     "screen",
+    "table",
     "takes_colour",
     "told_error",
     "warn_on_stderr",
@@ -325,6 +326,29 @@ def complain(problem: KbError | str) -> None:
 def told_error(error: KbError) -> str:
     """Where and what, in the reader's language."""
     return str(error).removesuffix(error.message) + told(error.message)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Prints a table: names to the left, numbers to the right; with colours at a terminal, as plain text in a pipe."""
+    shown = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
+    if takes_colour(sys.stdout):
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold cyan")
+        for number, head in enumerate(heads):
+            table.add_column(head, justify="right" if number else "left", no_wrap=True)
+        for row in shown:
+            table.add_row(*map(Text, row))
+        Console(highlight=False).print(table)
+        return
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(heads, *shown, strict=True)]
+    for row in (list(heads), *shown):
+        first, *others = ((cell, " " * (width - cell_len(cell))) for cell, width in zip(row, widths, strict=True))
+        echo("  ".join(["".join(first), *(gap + cell for cell, gap in others)]))
 
 
 def warn_on_stderr() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,8 +24,9 @@ from kb.cli.common import (
     open_one,
     plain,
     print_json,
-    takes_colour,
+    table,
 )
+from kb.cli.words import say, told
 from kb.errors import IndexWriteFailed, QueryError
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ _KNOWN = {
     "recall_at_10": "@10",
     "mrr_at_10": "MRR@10",
     "ndcg_at_10": "nDCG@10",
-    "answered": "answered",
-    "answered_right": "and right",
 }
 
 
@@ -192,12 +191,18 @@ def _ask_own(index: str | Path | None, known_at: float, *, as_json: bool) -> Non
         return
     if not rows:
         raise QueryError("this base has no record to ask about", hint="kb build")
-    echo("Questions made from the base's own records, as shares; the last column should be near 0:")
-    echo(f"{'':10}{'questions':>10}{'first':>8}{'known':>8}{'wrong':>8}{'known without its issue':>26}")
-    for row in rows:
-        shares = f"{row['first']:8.2f}{row['known_right']:8.2f}{row['known_wrong']:8.2f}{row['left_out_known']:26.2f}"
-        echo(f"{row['kind']:10}{row['questions']:10}{shares}")
-    echo(f"An issue counts as known from confidence {known_at:g} on (--min-confidence, or known-at in kb.toml).")
+    echo(say("Questions made from the base's own records, as shares; the last column should be near 0:"))
+    shares = ("first", "known_right", "known_wrong", "left_out_known")
+    table(
+        ("", say("questions"), say("first"), say("known"), say("wrong"), say("known without its issue")),
+        [(row["kind"], str(row["questions"]), *(f"{row[share]:.2f}" for share in shares)) for row in rows],
+    )
+    echo(
+        say(
+            "An issue counts as known from confidence {known_at:g} on (--min-confidence, or known-at in kb.toml).",
+            known_at=known_at,
+        )
+    )
 
 
 def _read(file: Path) -> tuple[bytes, str]:
@@ -230,16 +235,23 @@ def _left_out(articles: Path, questions: Sequence[Question], min_confidence: flo
 
 
 def _show_left_out(out: LeftOut, *, misses: bool) -> None:
-    echo("\nQuestions asked without the article that answers them")
+    echo("\n" + say("Questions asked without the article that answers them"))
     if not out.n:
-        echo("none: the articles of these questions are not in that folder")
+        echo(say("none: the articles of these questions are not in that folder"))
         return
-    share = out.known / out.n
-    echo(f"{out.n} questions: {out.known} answered ({share:.1%}; all wrong), {out.likely} with a list of likely issues")
+    shares = say(
+        "{n} questions: {known} answered ({share:.1%}; all wrong), {likely} with a list of likely issues",
+        n=out.n,
+        known=out.known,
+        share=out.known / out.n,
+        likely=out.likely,
+    )
+    echo(shares)
     if misses:
         for question, issue, confidence in out.wrong:
             text = " ".join(question.query.split())[:_MISS_CHARS]
-            echo(plain(f"  {question.id}  answered: {issue} {confidence:.2f}: {text}"))
+            line = say("answered: {issue} {confidence:.2f}: {text}", issue=issue, confidence=confidence, text=text)
+            echo(plain(f"  {question.id}  {line}"))
 
 
 def _below(summary: Summary, limits: dict[str, float]) -> bool:
@@ -247,28 +259,31 @@ def _below(summary: Summary, limits: dict[str, float]) -> bool:
     low = [(name, limit, values[name]) for name, limit in limits.items()]
     low = [(name, limit, value) for name, limit, value in low if value is None or value < limit]
     for name, limit, value in low:
-        shown = "not measured by any question" if value is None else f"{value:.3f}"
-        echo(f"kb: {name} is {shown}, wanted {limit:g}", err=True)
+        shown = say("not measured by any question") if value is None else f"{value:.3f}"
+        echo(f"kb: {say('{name} is {value}, wanted {limit:g}', name=name, value=shown, limit=limit)}", err=True)
     return bool(low)
 
 
 def _show(found: Evaluation, *, misses: bool) -> None:
-    groups = [("all", found.all), *found.by_kind.items(), *found.by_lang.items()]
+    groups = [(say("all"), found.all), *found.by_kind.items(), *found.by_lang.items()]
     known = [(name, one, one.known) for name, one in groups if one.known]
     unknown = [(name, one, one.unknown) for name, one in groups if one.unknown]
     if known:
-        echo("Questions with a known issue")
-        rows = [(name, f"{k.n}", *(f"{getattr(k, key):.3f}" for key in _KNOWN)) for name, _, k in known]
-        _table(("", "n", *_KNOWN.values()), rows)
+        echo(say("Questions with a known issue"))
+        keys = (*_KNOWN, "answered", "answered_right")
+        rows = [(name, f"{k.n}", *(f"{getattr(k, key):.3f}" for key in keys)) for name, _, k in known]
+        table(("", "n", *_KNOWN.values(), say("answered"), say("and right")), rows)
         low, high = found.recall_at_1_interval or (0.0, 0.0)
-        echo(f"recall@1 is {low:.3f} to {high:.3f} with 95 % confidence")
+        echo(say("recall@1 is {low:.3f} to {high:.3f} with 95 % confidence", low=low, high=high))
     if unknown:
-        echo(f"{chr(10) * bool(known)}Questions without a known issue")
-        _table(("", "n", "abstention rate"), [(name, f"{u.n}", f"{u.abstention_rate:.3f}") for name, _, u in unknown])
+        echo("\n" * bool(known) + say("Questions without a known issue"))
+        table(
+            ("", "n", say("abstention rate")), [(name, f"{u.n}", f"{u.abstention_rate:.3f}") for name, _, u in unknown]
+        )
     _show_confidence(found.all)
     _show_end(found)
     if misses:
-        echo(f"\n{len(found.misses)} went wrong")
+        echo("\n" + say("{n} went wrong", n=len(found.misses)))
         for one in found.misses:
             echo(_miss(one))
 
@@ -277,57 +292,53 @@ def _show_confidence(summary: Summary) -> None:
     found = summary.calibration
     if found is None:
         return
-    echo("\nConfidence of the first hit, and how often it is right")
+    echo("\n" + say("Confidence of the first hit, and how often it is right"))
     rows = [
-        (f"{one.low:.1f} to {one.high:.1f}", f"{one.n}", f"{one.confidence:.3f}", f"{one.right:.3f}")
+        (
+            say("{low:.1f} to {high:.1f}", low=one.low, high=one.high),
+            f"{one.n}",
+            f"{one.confidence:.3f}",
+            f"{one.right:.3f}",
+        )
         for one in found.bins
         if one.n
     ]
-    _table(("confidence", "n", "mean", "right"), rows)
-    balanced = (
-        "" if found.balanced_error is None else f"; {found.balanced_error:.3f} with the same weight for right and wrong"
+    table((say("confidence"), "n", say("mean"), say("right")), rows)
+    if found.balanced_error is None:
+        echo(say("calibration error {error:.3f}", error=found.error))
+        return
+    both = say(
+        "calibration error {error:.3f}; {balanced:.3f} with the same weight for right and wrong",
+        error=found.error,
+        balanced=found.balanced_error,
     )
-    echo(f"calibration error {found.error:.3f}{balanced}")
+    echo(both)
 
 
 def _show_end(found: Evaluation) -> None:
     echo()
     if time := found.all.latency_ms:
-        slow = f"95 % within {time.p95:.1f}, 99 % within {time.p99:.1f}, all within {time.max:.1f}"
-        echo(f"{time.p50:.1f} ms a question (median); {slow}")
-    echo(f"{len(found.judged)} questions, {found.issues} issues, snapshot {found.snapshot}")
+        times = say(
+            "{p50:.1f} ms a question (median); 95 % within {p95:.1f}, 99 % within {p99:.1f}, all within {most:.1f}",
+            p50=time.p50,
+            p95=time.p95,
+            p99=time.p99,
+            most=time.max,
+        )
+        echo(times)
+    asked, snapshot = len(found.judged), found.snapshot
+    echo(say("{n} questions, {issues} issues, snapshot {snapshot}", n=asked, issues=found.issues, snapshot=snapshot))
     if found.absent:
         names = [f"{one.id} ({', '.join(one.wanted)})" for one in found.absent[:_LIST]]
-        more = ", ..." * (len(found.absent) > _LIST)
-        echo(f"not in this base, and not counted: {len(found.absent)}: {plain(', '.join(names))}{more}")
+        listed = plain(", ".join(names)) + ", ..." * (len(found.absent) > _LIST)
+        echo(say("not in this base, and not counted: {n}: {listed}", n=len(found.absent), listed=listed))
 
 
 def _miss(one: Judged) -> str:
     text = " ".join(one.question.query.split())
     text = text if len(text) <= _MISS_CHARS else text[: _MISS_CHARS - 3] + "..."
-    wanted = " or ".join(one.question.wanted) or "nothing"
-    first = f"{one.found[0]} {one.confidence:.2f}" if one.found else "nothing"
-    return plain(f"  {one.question.id}  {one.wrong}: wants {wanted}, finds {first}: {text}")
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Prints a table: names to the left, numbers to the right; with colours at a terminal, as plain text in a pipe."""
-    shown = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
-    if takes_colour(sys.stdout):
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold cyan")
-        for number, head in enumerate(heads):
-            table.add_column(head, justify="right" if number else "left", no_wrap=True)
-        for row in shown:
-            table.add_row(*map(Text, row))
-        Console(highlight=False).print(table)
-        return
-    from rich.cells import cell_len
-
-    widths = [max(map(cell_len, column)) for column in zip(heads, *shown, strict=True)]
-    for row in (list(heads), *shown):
-        first, *others = ((cell, " " * (width - cell_len(cell))) for cell, width in zip(row, widths, strict=True))
-        echo("  ".join(["".join(first), *(gap + cell for cell, gap in others)]))
+    wanted = " / ".join(one.question.wanted) or say("nothing")
+    first = f"{one.found[0]} {one.confidence:.2f}" if one.found else say("nothing")
+    wrong = told(one.wrong or "")
+    line = say("{wrong}: wants {wanted}, finds {first}: {text}", wrong=wrong, wanted=wanted, first=first, text=text)
+    return plain(f"  {one.question.id}  {line}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["chinese", "language", "say", "speak", "told"]
 
 _MAX_CHARS = 2000
-_WITHIN = frozenset({"error", "guess", "state", "problem"})  # what a message repeats of another one
+_WITHIN = frozenset({"error", "guess", "state", "problem", "own", "others"})  # what a message repeats of another one
 
 _chosen: Lang | None = None
 _asking = False

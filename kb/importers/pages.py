@@ -58,7 +58,7 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> DraftArtic
     Raises ArticleError when the page is unreadable, too large or has no issue, ExtraMissing for HTML without the extra.
     """
     stem = name.rpartition(".")[0] or name
-    page = Page("", "", "", "")
+    page = Page("", "", "")
     if name.lower().endswith(_HTML):
         if len(data) > MAX_BYTES:
             raise ArticleError(f"larger than {MAX_BYTES:,} bytes ({len(data):,})", path=name)
@@ -69,9 +69,8 @@ def page_draft(data: bytes, name: str, project: str | None = None) -> DraftArtic
         page = read_html(data)
         data = page.markdown.encode()
     data = _without_boilerplate(data)
-    suffix = f".{page.lang}.md" if page.lang else ".md"
     try:
-        article = parse(data, path=f"page{suffix}")
+        article = parse(data, path="page.md")  # `lang` of HTML is often that of the site's template: the text decides
     except ArticleError as error:
         raise ArticleError(error.message, path=name, line=error.line, hint=error.hint) from None
     if not article.records:

@@ -51,8 +51,6 @@ class Page:
     title: str
     address: str
     """what the page says its own is; empty when it does not"""
-    lang: str
-    """"en", "zh" or empty"""
 
 
 def read_html(data: bytes | str) -> Page:
@@ -86,7 +84,6 @@ def read_html(data: bytes | str) -> Page:
         markdown="\n".join(line.rstrip() for line in markdown.strip("\n").split("\n")) + "\n",
         title=one_line(about.title or "", 300),
         address=one_line(address) if address.startswith(("https://", "http://")) else "",
-        lang={"zh": "zh", "en": "en"}.get((about.language or "")[:2].lower(), ""),
     )
 
 

@@ -76,6 +76,13 @@ _ANNOUNCED = re.compile(
 )
 
 
+# What do I do when the error occurs: ERROR 1064 (HY000): …? The message is what follows.
+_TOLD = re.compile(
+    r"(?:What|Why|How|When|While|If|In|On|This|My|I|We|You)\b[^:\n]{8,160}\b(?:errors?|message|exception)"
+    r"(?: (?:message|is|was|occurs|occurred|appears|appeared|says|reads)){0,2}: (?=\S)([^\n]{8,600}?)[?？]?$"
+)
+
+
 def quoted(text: str) -> Iterator[tuple[int, str]]:
     """(offset, content) of each text in straight, curly or corner quotes or in inline code, in order, not nested."""
     for match in _QUOTED.finditer(text):
@@ -83,7 +90,10 @@ def quoted(text: str) -> Iterator[tuple[int, str]]:
 
 
 def quoted_errors(sentence: str) -> list[str]:
-    """Error strings inside a sentence: in quotes, in inline code, or an ASCII run between Chinese characters."""
+    """Error strings inside a sentence: in quotes, in inline code, behind `the error occurs:`, or an ASCII run between
+    Chinese characters."""
+    if (told := _TOLD.match(sentence)) and is_error_line(told[1]):
+        return [told[1]]
     found: list[str] = []
     spans: list[tuple[int, int]] = []
     for match in _QUOTED.finditer(sentence):

@@ -16,7 +16,7 @@ from typing import Final
 
 from kb.logs.words import words_of
 
-__all__ = ["LISTS", "own_words", "python_words", "system_messages", "type_names"]
+__all__ = ["LISTS", "only_in_messages", "own_words", "python_words", "system_messages", "type_names"]
 
 LISTS: Final = Path(__file__).with_name("everyones.json")
 """What `scripts/everyones.py` found several systems and versions of Python to print, as `words_of` reads it. The host
@@ -37,6 +37,10 @@ server disconnected without sending a response, server disconnected, serverdisco
 remoteprotocolerror, no running event loop, terminate called without an active exception
 the following packages have unmet dependencies, unable to correct problems you have held broken packages
 subprocess calledprocesserror command, calledprocesserror, returned non zero exit status
+"""
+# What servers and clients call the codes of HTTP, and what they shorten.
+_OF_SERVERS = """
+access denied, connection reset, gateway time out, moved permanently, payload too large, service temporarily unavailable
 """
 
 
@@ -69,6 +73,26 @@ def _everyones() -> re.Pattern[str]:
     return _any_of([*_of_the_system(), *re.split(", |\n", _OF_LIBRARIES), *_lists()["names"], *_lists()["http"]])
 
 
+@cache
+def _by_word() -> dict[str, list[str]]:
+    """The messages of the system but those of one word, which may be a name (`continued`), and what HTTP says of its
+    codes, each listed under its words and as `_spaced` writes it. Of `connection reset by peer` the shorter
+    `connection reset` is enough."""
+    found = {one for one in _of_the_system() if " " in one} | {one.partition(" ")[2] for one in _lists()["http"]}
+    spaced = {_spaced(one) for one in (*found, *_OF_SERVERS.split(", "))}
+    listed: dict[str, list[str]] = {}
+    for one in sorted(spaced):
+        if not any(other in one for other in spaced - {one}):
+            for word in one.split():
+                listed.setdefault(word, []).append(one)
+    return listed
+
+
+def _spaced(text: str) -> str:
+    """Its words, each with its own space at either end."""
+    return f" {'  '.join(words_of(text).split())} "
+
+
 def _of_the_system() -> list[str]:
     return [*_lists()["system"], "errno", "core dumped", "broken pipe"]
 
@@ -81,3 +105,12 @@ def _any_of(messages: Iterable[str]) -> re.Pattern[str]:
 def own_words(text: str) -> frozenset[str]:
     """The words of a text that are in no message of everyone's."""
     return frozenset(_everyones().sub("", words_of(text)).split())
+
+
+def only_in_messages(name: str, text: str) -> bool:
+    """Does a word of the name stand in the text only as part of messages that any program may print? `Bad Gateway` is
+    no product."""
+    listed = _by_word()
+    words = [word for word in words_of(name).split() if word in listed]
+    said = _spaced(text) if words else ""
+    return any(said.count(f" {word} ") <= sum(map(said.count, listed[word])) for word in words)

@@ -26,7 +26,8 @@ _SUSPICIOUS_WORDS = re.compile(r"\babruptly|\bis nan\b|is over \d|\bis lost\b")
 
 # The first level in a line is its own. NCCL has no level above WARN.
 _LEVEL = re.compile(
-    r"\b(?P<error>ERROR|CRITICAL|FATAL|SEVERE)\b"
+    r"(?P<error>\b(?:ERROR|CRITICAL|FATAL|SEVERE)\b|(?:^|[\s:\[])[EF]\d{4} \d\d:"
+    r"|\[[EF]\d{3,4} [\d:.]{8,18} [\w./-]{1,60}:\d)"
     r"|(?<!NCCL )(?P<warning>\b(?:WARN|WARNING|warning)\b|Warning\b|(?:^|[\s:\[])W\d{4} \d\d:"
     r"|\[W(?:\d{3,4} [\d:.]{8,18})? [\w./-]{1,60}:\d|\d: W [\w./-]{1,120}:\d)"
     r"|\b(?:INFO|DEBUG|TRACE|NOTICE|info|debug)\b|(?:^|[\s:\[])[ID]\d{4} \d\d:"
@@ -34,7 +35,8 @@ _LEVEL = re.compile(
 )
 # Most lines have none; these are found ten times faster.
 _LEVEL_WORDS = "ERROR CRITICAL FATAL SEVERE WARN arning INFO DEBUG TRACE NOTICE info debug hint: note:".split()
-_LEVEL_LETTER = re.compile(r"[WID]\d{3,4} |\[[WID] |\d: [WI] ")  # glog, PyTorch, TensorFlow
+# glog, PyTorch, TensorFlow; the last one prints lines of its level E at every start
+_LEVEL_LETTER = re.compile(r"[WIDEF]\d{3,4} |\[[WID] |\d: [WI] ")
 _EXCEPTION_START = re.compile(r"(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception): ")
 # A program that says what it does instead has not failed.
 _GOES_ON = re.compile(

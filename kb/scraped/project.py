@@ -18,6 +18,7 @@ import numpy as np
 
 from kb.arrays import Array
 from kb.encoders import surprisal
+from kb.logs.everyones import only_in_messages
 from kb.scraped.labels import PRODUCT_OF
 from kb.scraped.tagger import open_tagger
 
@@ -56,8 +57,9 @@ def guess_project(title: str, texts: Sequence[str], tags: Sequence[str], path: s
     if not names:
         return None
     scores = rows @ arrays["project"]
-    best = int(scores.argmax())
-    return names[best] if scores[best] > 0 else None
+    whole = "\n".join((title, *texts))
+    best: list[int] = np.argsort(-scores, kind="stable").tolist()
+    return next((names[n] for n in best if scores[n] > 0 and not only_in_messages(names[n], whole)), None)
 
 
 def candidates(

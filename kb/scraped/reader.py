@@ -13,6 +13,8 @@ from kb.articles.errors import errors_in
 from kb.articles.fields import IssueFields, slice_of
 from kb.articles.kinds import REMARK_KINDS
 from kb.articles.lines import Line
+from kb.logs.classify import opens_with_error
+from kb.logs.errors import quoted_errors
 from kb.records import Remark
 from kb.scraped.blocks import Block, blocks_of
 from kb.scraped.labels import role_of
@@ -42,7 +44,9 @@ class Reading:
 
     def _fields(self, issue: Issue) -> IssueFields:
         fields = fields_of(issue, self.blocks, self.lines)
-        printed = [self.blocks[n].text.strip() for n in (issue.title, *issue.fields["symptom"]) if self.printed[n]]
+        told = [self.blocks[n].text.strip() for n in (issue.title, *issue.fields["symptom"]) if self.printed[n]]
+        # a sentence that quotes a message is no message
+        printed = [text for text in told if opens_with_error(text) or not quoted_errors(text)]
         fields.errors = list(dict.fromkeys([*printed, *errors_in(fields.title, fields.symptom)]))
         return fields
 

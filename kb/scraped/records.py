@@ -71,7 +71,7 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
         if tag == "title" or (tag == "question" and every_question):
             found.append(Issue(n))
             asked = tag == "question"
-        elif tag == "question":
+        elif tag == "question" or (tag == "other" and found and _ends(blocks[n], found[-1], blocks)):
             asked = True
         elif found and tag in _FIELDS and (not asked or every_question):
             found[-1].fields[tag].append(n)
@@ -85,9 +85,15 @@ def find_issues(blocks: Sequence[Block], tags: Sequence[str], *, every_question:
     return [issue for issue in found if any(issue.fields.values())]
 
 
+def _ends(block: Block, issue: Issue, blocks: Sequence[Block]) -> bool:
+    """A heading beside the title of an issue that has its remedy: what follows is about something else."""
+    return block.kind == "heading" and block.level <= blocks[issue.title].level and issue.has_remedy
+
+
 def _whole(blocks: Sequence[Block], tags: Sequence[str], roles: Sequence[str]) -> list[str]:
     """The tags, so that no remedy is torn: a list item that holds a step is a step as a whole; what stands between two
-    steps under one heading is one, too, and so is what a step announces by its colon."""
+    steps under one heading is one, too, and so is what a step announces by its colon. A heading is what stands below
+    it."""
     whole = list(tags)
     if "title" not in whole and {"symptom", "cause"} & set(whole) and "fix" in whole:
         # a page about one problem, whose title was not taken for one
@@ -115,6 +121,9 @@ def _whole(blocks: Sequence[Block], tags: Sequence[str], roles: Sequence[str]) -
         ):
             whole[n] = "fix"
             step = n
+    for n, (block, below) in enumerate(pairwise(blocks)):
+        if block.kind == "heading" and whole[n] in _FIELDS and below.kind != "heading" and whole[n + 1] in _FIELDS:
+            whole[n] = whole[n + 1]
     return whole
 
 

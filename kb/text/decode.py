@@ -7,15 +7,20 @@ UTF-8, and `kb.articles.source` refuses everything else.
 from __future__ import annotations
 
 import codecs
+import re
 
 __all__ = ["decode", "decode_lines"]
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_NO_TEXT = re.compile(
+    r"[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]"
+)  # what no terminal, no progress bar and no hole in a file has
 
 
 def decode(data: bytes, declared: str = "") -> str:
     """The text by the first encoding that fits all bytes: UTF-16 with a byte order mark (PowerShell's `>`), UTF-8, the
-    `declared` one, GB 18030 (a Chinese Windows). If none fits: UTF-8, with U+FFFD for bytes that are wrong.
+    `declared` one, GB 18030 (a Chinese Windows) where that gives Chinese. If none fits: UTF-8, with U+FFFD for bytes
+    that are wrong.
 
     A byte order mark is removed.
     """
@@ -26,10 +31,19 @@ def decode(data: bytes, declared: str = "") -> str:
         encodings = ["utf-8", declared, "gb18030"] if declared else ["utf-8", "gb18030"]
     for encoding in encodings:
         try:
-            return data.decode(encoding)
+            text = data.decode(encoding)
         except (UnicodeError, LookupError):  # LookupError: no such encoding, or none of text
             continue
+        if encoding != "gb18030" or _is_chinese(text):
+            return text
     return data.decode("utf-8", "replace")
+
+
+def _is_chinese(text: str) -> bool:
+    """Nearly any bytes are characters of GB 18030. What somebody wrote are mostly common ones, those of GB 2312."""
+    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+    common = (len(text.encode("gb2312", "ignore")) - len(text) + beyond_ascii) / 2  # two bytes each
+    return common * 2 >= beyond_ascii and not _NO_TEXT.search(text)
 
 
 def decode_lines(data: bytes) -> str:

@@ -7,6 +7,7 @@ import pytest
 from kb.articles.errors import errors_in
 from kb.logs.classify import is_command, is_error_line
 from kb.logs.errors import error_lines, quoted_errors
+from kb.scraped import parse
 
 ERRORS = """
 RuntimeError: Expected to mark a variable ready only once.
@@ -94,6 +95,8 @@ def test_each_line_once_in_order() -> None:
         ("set `--max-model-len 8192` and restart", []),
         ("把“插件”页面打开", []),
         ("The job ends with exit code 137 at night", ["exit code 137"]),
+        ("What do I do when the error occurs: ERROR 1064 (HY000): no such class?", ["ERROR 1064 (HY000): no such class"]),
+        ("If the following error appears: Failed to scan tablet 7", ["Failed to scan tablet 7"]),
         ("`worker died: exit code 137`, so exit code 137", ["worker died: exit code 137"]),
     ],
 )
@@ -118,7 +121,40 @@ def test_commands(line: str) -> None:
         ("类型错误 (Type error)", []),
         ("启动失败：nginx", []),
         ("安装失败：pip install -U torch", []),
+        ("The rows of `select B from tbl order by A` differ after `alter table`", []),
+        ("The state of `drop table` says `drop table failed`", ["drop table failed"]),
     ],
 )
 def test_a_title_that_ends_with_a_message(title: str, errors: list[str]) -> None:
     assert errors_in(title, []) == errors
+
+
+def test_a_wrapped_sentence_is_no_message() -> None:
+    page = """# Alarms
+
+## The node stops accepting messages
+
+### Symptom
+
+It happens when the node can run out of memory and the clients cannot be served
+any more, so that a program may print
+
+could not be served: the node is full
+
+### Fix
+
+Add memory.
+"""
+    (record,) = parse(page.encode(), path="a.md").records
+    assert record.errors == ("could not be served: the node is full",)
+
+
+def test_a_title_that_quotes_a_message_is_no_message() -> None:
+    page = "".join(
+        f'## Why does the error "failed to get the state of {name}" occur when I start it?\n\n'
+        "The service is not running. Start it.\n\n"
+        for name in ("lamps", "pumps", "doors")
+    )
+    for record in parse(page.encode(), path="a.md").records:
+        assert len(record.errors) == 1
+        assert record.errors[0].startswith("failed to get the state of")

@@ -187,6 +187,9 @@ def test_issues_of_tags(tags: str, expected: list[tuple[int, list[int], list[int
         ("Title.\n\nDo this first.\n\nThe window opens.\n\nDo that next.", "title fix other fix", [1, 2, 3]),
         ("Title.\n\nThere are two ways:\n\n- A new disk.\n- Less data.", "title fix other other", [1, 2, 3]),
         ("Title.\n\nDo this first.\n\n## More\n\nDo that next.", "title fix other fix", [1, 3]),
+        ("## Title\n\nDo this first.\n\n### More\n\nDo that next.", "title fix other fix", [1, 3]),
+        ("## Title\n\nDo this first.\n\n## How to drop a table\n\nDrop it.", "title fix other fix", [1]),
+        ("# Title\n\n## Step 1\n\nLook at it.\n\n## Step 2\n\nStart it.", "title cause fix fix fix", [1, 2, 3, 4]),
         ("Title.\n\nIt was the disk. Replace it.", "title cause fix", [2]),
     ],
 )
@@ -319,8 +322,10 @@ PROBLEM = "\n\n## RuntimeError: no disk\n\nThis is because the disk is full.\n\n
         ("zorblax-faq.md", "# FAQ" + PROBLEM + "\nRestart Zorblax.\n", "Zorblax"),
         ("a.md", "---\nproject: X\n---\n# Kafka FAQ" + PROBLEM, "X"),
         ("a.md", "# 记录\n\n昨天重启之后一切正常。\n", None),
+        ("a.md", "# Bad Gateway\n\n**Problem:** the site says Bad Gateway.\n\n**Cause:** nothing listens.\n\n"
+         "**Fix:** start it and Bad Gateway is gone.\n", None),
     ],
-)
+)  # fmt: skip
 def test_the_project(path: str, text: str, project: str | None) -> None:
     from kb.scraped.project import guess_project
 
