@@ -46,20 +46,28 @@ _COMPONENTS = {
     "llama-factory": _Component("llamafactory llmtuner llamafactory-cli", r"llama[-_]?factory|llmtuner"),
     "llama.cpp": _Component("llama_cpp llama-cli llama-server", r"llama[._-]?cpp|ggml\w*|gguf|llama_model\w*"),
     "llava": _Component("llava", "llava"),
+    "lightning": _Component("pytorch_lightning lightning", r"(?:pytorch[_-])?lightning"),
     "lmdeploy": _Component("lmdeploy", r"lmdeploy|turbomind"),
     "megatron-lm": _Component("megatron", r"megatron\w*"),
     "ms-swift": _Component("swift", r"ms[-_]swift|\[(?:INFO|WARNING|ERROR):swift\]"),
     "nccl": _Component("", r"\w{0,40}nccl\w*"),
     "numpy": _Component("numpy", r"numpy|_ARRAY_API"),
     "ollama": _Component("ollama", "ollama|llama runner"),
+    "opencv": _Component("cv2", r"opencv\w*"),
+    "openmmlab": _Component("mmengine mmcv", r"openmmlab|mm(?:cv|deploy|det|engine|pose|pretrain|seg)\w*"),
     "onnx-runtime": _Component("onnxruntime", r"onnx\w*"),
     "openrlhf": _Component("openrlhf", "openrlhf"),
+    "paddle": _Component(
+        "paddle", r"paddle(?:paddle|ocr|x|nlp|seg|detection|clas)|libpaddle|pp(?:cls|det|ocr)|x2paddle|paddle2onnx"
+    ),
     "peft": _Component("peft", r"peft\w*|lora"),
+    "pillow": _Component("PIL", "pillow"),
     "pip": _Component("pip pip3 uv", "pip|externally-managed-environment"),
     "protobuf": _Component("google.protobuf", "protobuf|protoc"),
     "qwen": _Component("qwen_vl_utils", r"qwen[\w.-]{0,20}\d\w*"),
     "ray": _Component("ray", r"raylet|ray::\w+|\w{1,40} pid=\d{1,9}(?:, ip=[\d.]{1,20})?\)"),
     "safetensors": _Component("safetensors safetensors_rust", r"safetensor\w*"),
+    "scikit-learn": _Component("sklearn", "scikit-learn"),
     "sglang": _Component("sglang", "sglang|sgl_kernel"),
     "tensorrt": _Component("tensorrt tensorrt_llm trtexec", r"tensorrt\w*|trt"),
     "text-generation-inference": _Component("text_generation_server", r"text[-_]generation[-_]\w+|tgi"),
@@ -68,7 +76,11 @@ _COMPONENTS = {
     "tqdm": _Component("tqdm", "tqdm|TqdmWarning"),
     "transformers": _Component("transformers", r"transformers|\[(?:INFO|WARNING|ERROR)\|\w{1,40}\.py"),
     "triton": _Component("triton", r"triton"),
+    "triton-inference-server": _Component(
+        "tritonserver", r"triton(?:backend|client|server)\w*|triton inference server"
+    ),
     "trl": _Component("trl", "trl|GRPO\\w*|SFTTrainer|DPOTrainer"),
+    "ultralytics": _Component("ultralytics", r"ultralytics|yolo\w*"),
     "unsloth": _Component("unsloth unsloth_zoo", "unsloth"),
     "verl": _Component("verl", "verl|DataProto"),
     "vila": _Component("llava vila", "vila"),
@@ -81,8 +93,15 @@ _COMPONENTS = {
 """by name: the project's, in lower case with hyphens. A project that is not here counts by its name"""
 
 _PROJECTS = {"pytorch": "torch", "fsdp": "torch", "cudnn": "cuda", "nvidia-driver": "cuda", "ascend-hccl": "ascend"}
-_PROJECTS |= {"torch-npu": "ascend", "torchvision": "torch", "qwen-vl": "qwen"}
-_EVERYWHERE = {"numpy", "pip", "tqdm"}  # components of their own issues alone
+_PROJECTS |= {"torch-npu": "ascend", "torchvision": "torch", "qwen-vl": "qwen", "pytorch-lightning": "lightning"}
+_PROJECTS |= dict.fromkeys(
+    ("mmcv", "mmdeploy", "mmdetection", "mmdetection3d", "mmengine", "mmsegmentation"), "openmmlab"
+)
+_PROJECTS |= dict.fromkeys(
+    ("paddlepaddle", "paddledetection", "paddlenlp", "paddleocr", "paddleseg", "paddlex"), "paddle"
+)
+_PROJECTS |= dict.fromkeys(("paddle2onnx", "x2paddle"), "paddle")
+_EVERYWHERE = {"numpy", "opencv", "pillow", "pip", "scikit-learn", "tqdm"}  # components of their own issues alone
 _FRAME = re.compile(r"(?:site|dist)-packages[/\\](\w+)")
 _MISSING = re.compile(r"No module named ['\"]?[\w.]{1,100}['\"]?")
 _OWN = {"numpy", "tokenizers", "safetensors", "tqdm"}  # packages that kb itself may have loaded

@@ -29,6 +29,10 @@ def record(
         (record("LLaMA-Factory"), {"llama-factory"}),
         (record("Text Generation Inference"), {"text-generation-inference"}),
         (record("huggingface_hub"), {"huggingface-hub"}),
+        (record("PaddleOCR"), {"paddle"}),
+        (record("MMDetection", tags=("mmcv",)), {"openmmlab"}),
+        (record("OpenCV"), {"opencv"}),
+        (record("vLLM", errors=("ImportError: libGL.so.1, wanted by opencv-python",)), {"vllm"}),  # so are these
         (record("llama.cpp"), {"llama.cpp"}),
         (record("NumPy"), {"numpy"}),
         (record("TRL", errors=("numpy.core failed",)), {"trl"}),  # numpy is everywhere
@@ -50,6 +54,8 @@ DATASETS = record("datasets")
 TORCH = record("PyTorch")
 OWN = record("Payments Service")
 NUMPY = record("NumPy")
+OPENCV = record("OpenCV")
+PADDLE = record("PaddleDetection")
 
 
 @pytest.mark.parametrize(
@@ -74,6 +80,9 @@ NUMPY = record("NumPy")
         (TORCH, "Killed", ["sh", "-c", "python train.py"], set(), False),
         (TORCH, "[c10d] The server socket has failed to bind", ["python", "a.py"], set(), True),
         (TORCH, "Killed", ["torchrun", "train.py"], set(), True),
+        (OPENCV, "cv2.error: OpenCV(4.9.0) /io/opencv/color.cpp:196: !_src.empty()", [], set(), True),
+        (PADDLE, 'File "/x/site-packages/paddle/nn/layer.py", line 9', [], set(), True),
+        (PADDLE, "the paddles of a boat", [], set(), False),
         (OWN, "the ledger is locked", [], set(), False),
         (OWN, "payments_service: the ledger is locked", [], set(), True),
         (OWN, "the ledger is locked", [], {"payments_service"}, True),
