@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kb.errors import IndexCorrupt, QueryError
-from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
+from kb.logs.classify import is_announcement, is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import Codes, codes, contradicts, has_code_words
 from kb.logs.fingerprints import Fingerprint
 from kb.logs.levels import process_of
@@ -269,6 +269,8 @@ class Scan:
         return self._scanner.prefilter.candidates(block)
 
     def _judge(self, part: bytes, lines: list[bytes], i: int) -> None:
+        if i + 1 < len(lines) and _TRACEBACK in lines[i + 1] and is_announcement(text_of(part), text_of(lines[i + 1])):
+            return
         number = self._number + i
         tally = self._judged_once(part, number)
         if tally is None:
