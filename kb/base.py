@@ -267,8 +267,8 @@ class KnowledgeBase:
 
         def search(k: int) -> SearchResult:
             result = ask(text, k)
-            is_long = result.query.is_log and result.query.text.count("\n") + 1 >= SCANNED_FROM
-            if not is_long or self._is_too_large_to_scan:
+            is_short = result.query.text.count("\n") + 1 < SCANNED_FROM
+            if not result.query.is_log or (is_short and result.answered) or self._is_too_large_to_scan:
                 return result
             from kb.scan.whole import as_scanned
 
