@@ -267,12 +267,20 @@ class KnowledgeBase:
 
         def search(k: int) -> SearchResult:
             result = ask(text, k)
-            is_short = result.query.text.count("\n") + 1 < SCANNED_FROM
-            if not result.query.is_log or (is_short and result.answered) or self._is_too_large_to_scan:
-                return result
-            from kb.scan.whole import as_scanned
+            is_short = text.count("\n") + 1 < SCANNED_FROM
+            if result.query.is_log and not (is_short and result.answered) and not self._is_too_large_to_scan:
+                from kb.scan.whole import as_scanned
 
-            return as_scanned(result, self.scanner(project), min_confidence, ask)
+                result = as_scanned(result, self.scanner(project), min_confidence, ask)
+            # Of what a program printed, who asks looks himself whether the software takes part (`kb run`).
+            if result.answered and not printed:
+                from kb.components import is_elsewhere
+
+                if is_elsewhere(result.hits[0].record, text):
+                    from kb.scan.whole import less_sure
+
+                    return less_sure(result, min_confidence)
+            return result
 
         return with_votes(self.votes, search, k, min_confidence)
 

@@ -5,6 +5,9 @@ only of an issue of which a component is there: a package that is loaded or has 
 that the command or its output names. Words of the operating system (refused, denied, no space left, killed, exit
 code 1) name no component: with any program they mean something else.
 
+Where somebody asked, an issue is no more than likely when the text shows the stack of a failure and nothing in it that
+the issue is about (`is_elsewhere`).
+
 In: a record, the text of a failure, the command, the names of loaded modules. Out: names of components, in lower case.
 """
 
@@ -17,7 +20,7 @@ from typing import NamedTuple
 
 from kb.records import IssueRecord
 
-__all__ = ["components", "is_present"]
+__all__ = ["components", "is_elsewhere", "is_present"]
 
 
 class _Component(NamedTuple):
@@ -103,6 +106,7 @@ _PROJECTS |= dict.fromkeys(
 _PROJECTS |= dict.fromkeys(("paddle2onnx", "x2paddle"), "paddle")
 _EVERYWHERE = {"numpy", "opencv", "pillow", "pip", "scikit-learn", "tqdm"}  # components of their own issues alone
 _FRAME = re.compile(r"(?:site|dist)-packages[/\\](\w+)")
+_STACK = '  File "'
 _MISSING = re.compile(r"No module named ['\"]?[\w.]{1,100}['\"]?")
 _OWN = {"numpy", "tokenizers", "safetensors", "tqdm"}  # packages that kb itself may have loaded
 
@@ -136,6 +140,13 @@ def is_present(record: IssueRecord, text: str, *, command: Collection[str] = (),
         or _in_text(name).search(words)
         for name in components(record)
     )
+
+
+def is_elsewhere(record: IssueRecord, text: str) -> bool:
+    """Does the text show in whose code it failed, and none of that is what the issue is about? Never of components that
+    are not listed here: they may not show themselves."""
+    names = components(record)
+    return _STACK in text and bool(names) and names <= _COMPONENTS.keys() and not is_present(record, text)
 
 
 def _named_after(project: str) -> str:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from kb.components import is_elsewhere
 from kb.errors import IndexCorrupt, QueryError
 from kb.logs.classify import is_announcement, is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import Codes, codes, contradicts, has_code_words
@@ -181,6 +182,12 @@ class Scan:
         findings = self.findings
         if self._whole and not any(finding.verdict == "known" for finding in findings):
             findings = self._of_whole(self._whole) or findings
+        if self._whole:
+            text = decode_lines(self._whole)
+            findings = tuple(
+                replace(one, confidence=min(one.confidence, SURE - 0.01)) if is_elsewhere(one.record, text) else one
+                for one in findings
+            )
         took_ms = (time.perf_counter() - self._started) * 1000
         return ScanReport(findings, lines, self._size, self._scanner.searcher.snapshot, took_ms)
 

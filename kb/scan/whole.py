@@ -15,7 +15,7 @@ from kb.scan.report import Finding
 from kb.scan.scanner import Scanner
 from kb.search.verdict import LIKELY_AT, MOST_LIKELY
 
-__all__ = ["as_scanned"]
+__all__ = ["as_scanned", "less_sure"]
 
 _AS_SURE = 0.05
 
@@ -38,10 +38,11 @@ def as_scanned(
         return corrected
     if not result.answered:
         return result
-    return _less_sure(result, known_at)
+    return less_sure(result, known_at)
 
 
-def _less_sure(result: SearchResult, known_at: float) -> SearchResult:
+def less_sure(result: SearchResult, known_at: float) -> SearchResult:
+    """The same, in which nothing is known."""
     most = known_at - 0.01
     hits = tuple(replace(hit, confidence=min(hit.confidence, most)) for hit in result.hits)
     likely = tuple(hit.issue for hit in hits if hit.confidence >= LIKELY_AT)[:MOST_LIKELY]
