@@ -162,13 +162,13 @@ class Scan:
         self._judged: dict[tuple[bytes, Codes], _Tally | None] = {}
         self._coded: dict[bytes, bool] = {}
         self._earlier: dict[str, Finding] = {}  # what was found by snapshots before this one
-        self._whole: bytes | None = b""  # all of a log that is still a short one
+        self._whole: bytes | None = b""  # all of a log that is still no longer than a question may be
 
     def feed(self, data: bytes) -> None:
         self._size += len(data)
         if self._whole is not None:
             self._whole += data
-            if self._whole.count(b"\n") >= SCANNED_FROM or len(self._whole) > MAX_QUERY_CHARS:
+            if len(self._whole) > MAX_QUERY_CHARS:
                 self._whole = None
         self._read(self._lines.feed(data))
 
@@ -180,14 +180,10 @@ class Scan:
         self._read(rest + b"\n" if rest else b"")
         self.settle()
         findings = self.findings
-        if self._whole and not any(finding.verdict == "known" for finding in findings):
-            findings = self._of_whole(self._whole) or findings
         if self._whole:
-            text = decode_lines(self._whole)
-            findings = tuple(
-                replace(one, confidence=min(one.confidence, SURE - 0.01)) if is_elsewhere(one.record, text) else one
-                for one in findings
-            )
+            if lines < SCANNED_FROM and not any(finding.verdict == "known" for finding in findings):
+                findings = self._of_whole(self._whole) or findings
+            findings = tuple(_less_sure_elsewhere(finding, decode_lines(self._whole)) for finding in findings)
         took_ms = (time.perf_counter() - self._started) * 1000
         return ScanReport(findings, lines, self._size, self._scanner.searcher.snapshot, took_ms)
 
@@ -388,6 +384,11 @@ class Scan:
             return False
         tally.issue, tally.confidence = self._scanner.issue_at(first), best.confidence
         return True
+
+
+def _less_sure_elsewhere(finding: Finding, log: str) -> Finding:
+    sure = min(finding.confidence, KNOWN_AT - 0.01) if is_elsewhere(finding.record, log) else finding.confidence
+    return replace(finding, confidence=sure)
 
 
 def _is_about(translations: dict[str, IssueRecord], project: str) -> bool:

@@ -30,7 +30,7 @@ def as_scanned(
     surest = max(found, key=_sureness, default=None)
     if result.answered:
         first, telling = result.hits[0], scanner.first_telling
-        agrees = telling(first.issue) in {telling(one.issue) for one in found}
+        agrees = telling(first.issue) in {telling(one.issue) for one in report.findings}
         # What is told by many causes stands in every log of its kind; which of two is meant, the whole log says better.
         if agrees or first.record.branches or (surest and first.confidence >= surest.confidence - _AS_SURE):
             return result
