@@ -273,13 +273,13 @@ class KnowledgeBase:
 
                 result = as_scanned(result, self.scanner(project), min_confidence, ask)
             # Of what a program printed, who asks looks himself whether the software takes part (`kb run`).
-            if result.answered and not printed:
-                from kb.components import is_elsewhere
+            if result.answered and not printed and min_confidence >= KNOWN_AT:
+                from kb.components import may_be_anyones
 
-                if is_elsewhere(result.hits[0].record, text):
+                if may_be_anyones(result.hits[0].record, result.read_as.signatures, text):
                     from kb.scan.whole import less_sure
 
-                    return less_sure(result, min_confidence)
+                    return less_sure(result, KNOWN_AT)
             return result
 
         return with_votes(self.votes, search, k, min_confidence)

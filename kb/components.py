@@ -5,8 +5,8 @@ only of an issue of which a component is there: a package that is loaded or has 
 that the command or its output names. Words of the operating system (refused, denied, no space left, killed, exit
 code 1) name no component: with any program they mean something else.
 
-Where somebody asked, an issue is no more than likely when the text shows the stack of a failure and nothing in it that
-the issue is about (`is_elsewhere`).
+Where somebody asked, an issue that is known by nothing but words of everyone's (`argument of type 'bool' is not
+iterable`) is no more than likely, unless one of its components is there.
 
 In: a record, the text of a failure, the command, the names of loaded modules. Out: names of components, in lower case.
 """
@@ -18,9 +18,10 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
+from kb.logs.everyones import is_everyones
 from kb.records import IssueRecord
 
-__all__ = ["components", "is_elsewhere", "is_present"]
+__all__ = ["components", "is_present", "may_be_anyones"]
 
 
 class _Component(NamedTuple):
@@ -106,7 +107,7 @@ _PROJECTS |= dict.fromkeys(
 _PROJECTS |= dict.fromkeys(("paddle2onnx", "x2paddle"), "paddle")
 _EVERYWHERE = {"numpy", "opencv", "pillow", "pip", "scikit-learn", "tqdm"}  # components of their own issues alone
 _FRAME = re.compile(r"(?:site|dist)-packages[/\\](\w+)")
-_STACK = '  File "'
+_SYSTEM = {"linux"}
 _MISSING = re.compile(r"No module named ['\"]?[\w.]{1,100}['\"]?")
 _OWN = {"numpy", "tokenizers", "safetensors", "tqdm"}  # packages that kb itself may have loaded
 
@@ -142,11 +143,13 @@ def is_present(record: IssueRecord, text: str, *, command: Collection[str] = (),
     )
 
 
-def is_elsewhere(record: IssueRecord, text: str) -> bool:
-    """Does the text show in whose code it failed, and none of that is what the issue is about? Never of components that
-    are not listed here: they may not show themselves."""
+def may_be_anyones(record: IssueRecord, lines: Collection[str], text: str) -> bool:
+    """Do these lines, by which the issue was found, stand in the messages of any program, and does the text around them
+    not name its software? `Illegal instruction` says nothing about Paddle. Of the system every program speaks."""
     names = components(record)
-    return _STACK in text and bool(names) and names <= _COMPONENTS.keys() and not is_present(record, text)
+    if not lines or not names or names <= _SYSTEM or not all(map(is_everyones, lines)):
+        return False
+    return not is_present(record, text)
 
 
 def _named_after(project: str) -> str:

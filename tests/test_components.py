@@ -10,7 +10,7 @@ import pytest
 from conftest import EMPTY_RECORD, check_growth
 
 from kb import KnowledgeBase
-from kb.components import _COMPONENTS, components, is_present
+from kb.components import _COMPONENTS, components, is_present, may_be_anyones
 from kb.records import IssueRecord
 
 
@@ -94,6 +94,23 @@ def test_whether_it_takes_part(
     one: IssueRecord, text: str, command: list[str], modules: set[str], present: bool
 ) -> None:
     assert is_present(one, text, command=command, modules=modules) is present
+
+
+@pytest.mark.parametrize(
+    ("one", "line", "text", "anyones"),
+    [
+        (PADDLE, "Illegal instruction (core dumped)", "./encoder", True),
+        (PADDLE, "Illegal instruction (core dumped)", "PaddleOCR starts", False),
+        (RAY, "TypeError: argument of type 'bool' is not iterable", 'File "/home/k/site/build.py", line 4', True),
+        (RAY, "TypeError: argument of type 'bool' is not iterable", 'File "/x/site-packages/ray/a.py", line 4', False),
+        (TORCH, "TypeError: Cannot convert a MPS Tensor to float64 dtype", 'File "/home/k/a.py", line 4', False),
+        (record("Linux"), "OSError: [Errno 28] No space left on device", 'File "/home/k/a.py", line 4', False),
+        (record(None), "Killed", "make", False),
+    ],
+)
+def test_what_any_program_may_print(one: IssueRecord, line: str, text: str, anyones: bool) -> None:
+    assert may_be_anyones(one, [line], f"{text}\n{line}") is anyones
+    assert not may_be_anyones(one, [], text)  # a description
 
 
 @pytest.mark.thorough

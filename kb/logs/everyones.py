@@ -16,7 +16,7 @@ from typing import Final
 
 from kb.logs.words import words_of
 
-__all__ = ["LISTS", "own_words", "python_words", "system_messages", "type_names"]
+__all__ = ["LISTS", "is_everyones", "own_words", "python_words", "system_messages", "type_names"]
 
 LISTS: Final = Path(__file__).with_name("everyones.json")
 """What `scripts/everyones.py` found several systems and versions of Python to print, as `words_of` reads it. The host
@@ -81,3 +81,8 @@ def _any_of(messages: Iterable[str]) -> re.Pattern[str]:
 def own_words(text: str) -> frozenset[str]:
     """The words of a text that are in no message of everyone's."""
     return frozenset(_everyones().sub("", words_of(text)).split())
+
+
+def is_everyones(line: str) -> bool:
+    """Has the line no word but those that the messages of any program have?"""
+    return not any(word.isalpha() for word in own_words(line) - python_words() - type_names())

@@ -14,10 +14,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from kb.components import is_elsewhere
+from kb.components import may_be_anyones
 from kb.errors import IndexCorrupt, QueryError
 from kb.logs.classify import is_announcement, is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import Codes, codes, contradicts, has_code_words
@@ -181,16 +181,17 @@ class Scan:
         self.settle()
         findings = self.findings
         if self._whole:
-            if lines < SCANNED_FROM and not any(finding.verdict == "known" for finding in findings):
-                findings = self._of_whole(self._whole) or findings
-            findings = tuple(_less_sure_elsewhere(finding, decode_lines(self._whole)) for finding in findings)
+            log = decode_lines(self._whole)
+            findings = tuple(_less_sure_if_anyones(finding, [finding.text], log) for finding in findings)
+            if log.count("\n") < SCANNED_FROM and not any(finding.verdict == "known" for finding in findings):
+                findings = self._of_whole(log) or findings
         took_ms = (time.perf_counter() - self._started) * 1000
         return ScanReport(findings, lines, self._size, self._scanner.searcher.snapshot, took_ms)
 
-    def _of_whole(self, log: bytes) -> tuple[Finding, ...]:
+    def _of_whole(self, log: str) -> tuple[Finding, ...]:
         """What a search says of a short log, whose few lines tell it together. Empty where it does not know it."""
         try:
-            result = self._scanner.searcher.search(decode_lines(log), 1, lang=self._lang, printed=True)
+            result = self._scanner.searcher.search(log, 1, lang=self._lang, printed=True)
         except QueryError:  # no words
             return ()
         if not result.answered:
@@ -198,13 +199,14 @@ class Scan:
         issue = self._scanner.issue_at(self._scanner.first_telling(result.hits[0].issue))
         if not self._scanner.is_wanted(issue):
             return ()
-        lines = [text_of(line).strip() for line in log.split(b"\n")]
+        lines = [text_of(line.encode()).strip() for line in log.split("\n")]
         said = [one for one in (result.read_as.text, *result.read_as.signatures) if one.strip()]
         number = next((n for n, line in enumerate(lines, 1) if any(one.strip() in line for one in said)), 1)
         translations, lang = self._scanner.translations(issue), self._lang or result.query.lang
         record = translations.get(lang) or next(iter(translations.values()))
         confidence, text = result.hits[0].confidence, lines[number - 1][:HALF_LINE]
-        return (Finding(issue, record, confidence, number, number, 1, 1, text, self._scanner.searcher.base),)
+        found = Finding(issue, record, confidence, number, number, 1, 1, text, self._scanner.searcher.base)
+        return (_less_sure_if_anyones(found, result.read_as.signatures, log),)
 
     def move_to(self, scanner: Scanner) -> None:
         """Looks for the issues of a newer snapshot from the next line on. What was found stays found, with its new
@@ -386,9 +388,11 @@ class Scan:
         return True
 
 
-def _less_sure_elsewhere(finding: Finding, log: str) -> Finding:
-    sure = min(finding.confidence, KNOWN_AT - 0.01) if is_elsewhere(finding.record, log) else finding.confidence
-    return replace(finding, confidence=sure)
+def _less_sure_if_anyones(finding: Finding, lines: Collection[str], log: str) -> Finding:
+    """`lines`: those by which it was found."""
+    if not may_be_anyones(finding.record, lines, log):
+        return finding
+    return replace(finding, confidence=min(finding.confidence, KNOWN_AT - 0.01))
 
 
 def _is_about(translations: dict[str, IssueRecord], project: str) -> bool:
