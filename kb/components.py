@@ -34,7 +34,9 @@ class _Component(NamedTuple):
 
 _COMPONENTS = {
     "accelerate": _Component("accelerate"),
-    "ascend": _Component("torch_npu acl npu-smi", r"ascend\w*|\w{0,40}hccl\w*|\w{0,40}npu|cann|vnpu|torch_npu"),
+    "ascend": _Component(
+        "torch_npu acl npu-smi", r"ascend\w*|\w{0,40}hccl\w*|\w{0,40}npu|cann|vnpu|torch_npu|aclnn\w*"
+    ),
     "axolotl": _Component("axolotl", "axolotl"),
     "bitsandbytes": _Component("bitsandbytes", "bitsandbytes|bnb"),
     "conda": _Component("", r"conda\w*error|conda (?:install|create|activate|run)|glibcxx\w*"),
@@ -64,7 +66,7 @@ _COMPONENTS = {
     "paddle": _Component(
         "paddle", r"paddle(?:paddle|ocr|x|nlp|seg|detection|clas)|libpaddle|pp(?:cls|det|ocr)|x2paddle|paddle2onnx"
     ),
-    "peft": _Component("peft", r"peft\w*|lora"),
+    "peft": _Component("peft", r"peft\w*|lora(?:config)?"),
     "pillow": _Component("PIL", "pillow"),
     "pip": _Component("pip pip3 uv", "pip|externally-managed-environment"),
     "protobuf": _Component("google.protobuf", "protobuf|protoc"),
@@ -76,9 +78,16 @@ _COMPONENTS = {
     "tensorrt": _Component("tensorrt tensorrt_llm trtexec", r"tensorrt\w*|trt"),
     "text-generation-inference": _Component("text_generation_server", r"text[-_]generation[-_]\w+|tgi"),
     "tokenizers": _Component("tokenizers", r"huggingface/tokenizers|AutoTokenizer|\w{1,40}TokenizerFast"),
-    "torch": _Component("torch torchvision torchaudio torchrun", r"(?:py|lib)?torch\w*|c10d?|aten|ProcessGroup\w+"),
+    "torch": _Component(
+        "torch torchvision torchaudio torchrun",
+        r"(?:py|lib)?torch\w*|c10d?|aten|ProcessGroup\w+|state_dict|grad_fn|DataLoader|DataParallel"
+        r"|MPS (?:backend|Tensor)",
+    ),
     "tqdm": _Component("tqdm", "tqdm|TqdmWarning"),
-    "transformers": _Component("transformers", r"transformers|\[(?:INFO|WARNING|ERROR)\|\w{1,40}\.py"),
+    "transformers": _Component(
+        "transformers",
+        r"transformers|\[(?:INFO|WARNING|ERROR)\|\w{1,40}\.py|\w{1,60}For(?:CausalLM|ConditionalGeneration|\w{1,20}Classification)",
+    ),
     "triton": _Component("triton", r"triton"),
     "triton-inference-server": _Component(
         "tritonserver", r"triton(?:backend|client|server)\w*|triton inference server"

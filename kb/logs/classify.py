@@ -116,7 +116,7 @@ _SAYINGS = (
     "marked as ready", "duplicate entry", "error code:", "error_code:", '"level":"fatal"', '"level":"error"',
     '"level":"panic"', "is longer than the", "not ready", "gave http response", "exception: ",
     "error response from daemon", "execution failed", "out of resource", "got completion from peer ",
-    "got completion with ", "is not compatible with the current ",
+    "got completion with ", "is not compatible with the current ", "watchdog timeout",
 )  # fmt: skip
 _BY_WORD = {
     word: tuple(run) for word, run in groupby(sorted(_SAYINGS), lambda saying: saying[: saying.find(" ") + 1] or saying)
