@@ -2,7 +2,8 @@
 
 A search reads a log by what it holds as a whole, and the lines that matter drown in it. A scan looks at each line, and
 at the lines around it. So of a long log the scan decides: what it finds is the answer, and what only the search is sure
-of is no more than likely. A short log is read as a whole (`kb.scan.scanner` asks the search where it finds nothing).
+of is no more than likely. A short log is read as a whole (`kb.scan.scanner` asks the search where it finds nothing);
+one that the search does not know so is scanned, too.
 """
 
 from __future__ import annotations
