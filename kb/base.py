@@ -267,12 +267,20 @@ class KnowledgeBase:
 
         def search(k: int) -> SearchResult:
             result = ask(text, k)
-            is_long = result.query.is_log and result.query.text.count("\n") + 1 >= SCANNED_FROM
-            if not is_long or self._is_too_large_to_scan:
-                return result
-            from kb.scan.whole import as_scanned
+            is_short = text.count("\n") + 1 < SCANNED_FROM
+            if result.query.is_log and not (is_short and result.answered) and not self._is_too_large_to_scan:
+                from kb.scan.whole import as_scanned
 
-            return as_scanned(result, self.scanner(project), min_confidence, ask)
+                result = as_scanned(result, self.scanner(project), min_confidence, ask)
+            # Of what a program printed, who asks looks himself whether the software takes part (`kb run`).
+            if result.answered and not printed and min_confidence >= KNOWN_AT:
+                from kb.components import may_be_anyones
+
+                if may_be_anyones(result.hits[0].record, result.read_as.signatures, text):
+                    from kb.scan.whole import less_sure
+
+                    return less_sure(result, KNOWN_AT)
+            return result
 
         return with_votes(self.votes, search, k, min_confidence)
 

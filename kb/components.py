@@ -5,6 +5,9 @@ only of an issue of which a component is there: a package that is loaded or has 
 that the command or its output names. Words of the operating system (refused, denied, no space left, killed, exit
 code 1) name no component: with any program they mean something else.
 
+Where somebody asked, an issue that is known by nothing but words of everyone's (`argument of type 'bool' is not
+iterable`) is no more than likely, unless one of its components is there.
+
 In: a record, the text of a failure, the command, the names of loaded modules. Out: names of components, in lower case.
 """
 
@@ -15,9 +18,10 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
+from kb.logs.everyones import is_everyones
 from kb.records import IssueRecord
 
-__all__ = ["components", "is_present"]
+__all__ = ["components", "is_present", "may_be_anyones"]
 
 
 class _Component(NamedTuple):
@@ -30,7 +34,9 @@ class _Component(NamedTuple):
 
 _COMPONENTS = {
     "accelerate": _Component("accelerate"),
-    "ascend": _Component("torch_npu acl npu-smi", r"ascend\w*|\w{0,40}hccl\w*|\w{0,40}npu|cann|vnpu|torch_npu"),
+    "ascend": _Component(
+        "torch_npu acl npu-smi", r"ascend\w*|\w{0,40}hccl\w*|\w{0,40}npu|cann|vnpu|torch_npu|aclnn\w*"
+    ),
     "axolotl": _Component("axolotl", "axolotl"),
     "bitsandbytes": _Component("bitsandbytes", "bitsandbytes|bnb"),
     "conda": _Component("", r"conda\w*error|conda (?:install|create|activate|run)|glibcxx\w*"),
@@ -46,29 +52,48 @@ _COMPONENTS = {
     "llama-factory": _Component("llamafactory llmtuner llamafactory-cli", r"llama[-_]?factory|llmtuner"),
     "llama.cpp": _Component("llama_cpp llama-cli llama-server", r"llama[._-]?cpp|ggml\w*|gguf|llama_model\w*"),
     "llava": _Component("llava", "llava"),
+    "lightning": _Component("pytorch_lightning lightning", r"(?:pytorch[_-])?lightning"),
     "lmdeploy": _Component("lmdeploy", r"lmdeploy|turbomind"),
     "megatron-lm": _Component("megatron", r"megatron\w*"),
     "ms-swift": _Component("swift", r"ms[-_]swift|\[(?:INFO|WARNING|ERROR):swift\]"),
     "nccl": _Component("", r"\w{0,40}nccl\w*"),
     "numpy": _Component("numpy", r"numpy|_ARRAY_API"),
     "ollama": _Component("ollama", "ollama|llama runner"),
+    "opencv": _Component("cv2", r"opencv\w*"),
+    "openmmlab": _Component("mmengine mmcv", r"openmmlab|mm(?:cv|deploy|det|engine|pose|pretrain|seg)\w*"),
     "onnx-runtime": _Component("onnxruntime", r"onnx\w*"),
     "openrlhf": _Component("openrlhf", "openrlhf"),
-    "peft": _Component("peft", r"peft\w*|lora"),
+    "paddle": _Component(
+        "paddle", r"paddle(?:paddle|ocr|x|nlp|seg|detection|clas)|libpaddle|pp(?:cls|det|ocr)|x2paddle|paddle2onnx"
+    ),
+    "peft": _Component("peft", r"peft\w*|lora(?:config)?"),
+    "pillow": _Component("PIL", "pillow"),
     "pip": _Component("pip pip3 uv", "pip|externally-managed-environment"),
     "protobuf": _Component("google.protobuf", "protobuf|protoc"),
     "qwen": _Component("qwen_vl_utils", r"qwen[\w.-]{0,20}\d\w*"),
     "ray": _Component("ray", r"raylet|ray::\w+|\w{1,40} pid=\d{1,9}(?:, ip=[\d.]{1,20})?\)"),
     "safetensors": _Component("safetensors safetensors_rust", r"safetensor\w*"),
+    "scikit-learn": _Component("sklearn", "scikit-learn"),
     "sglang": _Component("sglang", "sglang|sgl_kernel"),
     "tensorrt": _Component("tensorrt tensorrt_llm trtexec", r"tensorrt\w*|trt"),
     "text-generation-inference": _Component("text_generation_server", r"text[-_]generation[-_]\w+|tgi"),
     "tokenizers": _Component("tokenizers", r"huggingface/tokenizers|AutoTokenizer|\w{1,40}TokenizerFast"),
-    "torch": _Component("torch torchvision torchaudio torchrun", r"(?:py|lib)?torch\w*|c10d?|aten|ProcessGroup\w+"),
+    "torch": _Component(
+        "torch torchvision torchaudio torchrun",
+        r"(?:py|lib)?torch\w*|c10d?|aten|ProcessGroup\w+|state_dict|grad_fn|DataLoader|DataParallel"
+        r"|MPS (?:backend|Tensor)",
+    ),
     "tqdm": _Component("tqdm", "tqdm|TqdmWarning"),
-    "transformers": _Component("transformers", r"transformers|\[(?:INFO|WARNING|ERROR)\|\w{1,40}\.py"),
+    "transformers": _Component(
+        "transformers",
+        r"transformers|\[(?:INFO|WARNING|ERROR)\|\w{1,40}\.py|\w{1,60}For(?:CausalLM|ConditionalGeneration|\w{1,20}Classification)",
+    ),
     "triton": _Component("triton", r"triton"),
+    "triton-inference-server": _Component(
+        "tritonserver", r"triton(?:backend|client|server)\w*|triton inference server"
+    ),
     "trl": _Component("trl", "trl|GRPO\\w*|SFTTrainer|DPOTrainer"),
+    "ultralytics": _Component("ultralytics", r"ultralytics|yolo\w*"),
     "unsloth": _Component("unsloth unsloth_zoo", "unsloth"),
     "verl": _Component("verl", "verl|DataProto"),
     "vila": _Component("llava vila", "vila"),
@@ -81,9 +106,17 @@ _COMPONENTS = {
 """by name: the project's, in lower case with hyphens. A project that is not here counts by its name"""
 
 _PROJECTS = {"pytorch": "torch", "fsdp": "torch", "cudnn": "cuda", "nvidia-driver": "cuda", "ascend-hccl": "ascend"}
-_PROJECTS |= {"torch-npu": "ascend", "torchvision": "torch", "qwen-vl": "qwen"}
-_EVERYWHERE = {"numpy", "pip", "tqdm"}  # components of their own issues alone
+_PROJECTS |= {"torch-npu": "ascend", "torchvision": "torch", "qwen-vl": "qwen", "pytorch-lightning": "lightning"}
+_PROJECTS |= dict.fromkeys(
+    ("mmcv", "mmdeploy", "mmdetection", "mmdetection3d", "mmengine", "mmsegmentation"), "openmmlab"
+)
+_PROJECTS |= dict.fromkeys(
+    ("paddlepaddle", "paddledetection", "paddlenlp", "paddleocr", "paddleseg", "paddlex"), "paddle"
+)
+_PROJECTS |= dict.fromkeys(("paddle2onnx", "x2paddle"), "paddle")
+_EVERYWHERE = {"numpy", "opencv", "pillow", "pip", "scikit-learn", "tqdm"}  # components of their own issues alone
 _FRAME = re.compile(r"(?:site|dist)-packages[/\\](\w+)")
+_SYSTEM = {"linux"}
 _MISSING = re.compile(r"No module named ['\"]?[\w.]{1,100}['\"]?")
 _OWN = {"numpy", "tokenizers", "safetensors", "tqdm"}  # packages that kb itself may have loaded
 
@@ -117,6 +150,15 @@ def is_present(record: IssueRecord, text: str, *, command: Collection[str] = (),
         or _in_text(name).search(words)
         for name in components(record)
     )
+
+
+def may_be_anyones(record: IssueRecord, lines: Collection[str], text: str) -> bool:
+    """Do these lines, by which the issue was found, stand in the messages of any program, and does the text around them
+    not name its software? `Illegal instruction` says nothing about Paddle. Of the system every program speaks."""
+    names = components(record)
+    if not lines or not names or names <= _SYSTEM or not all(map(is_everyones, lines)):
+        return False
+    return not is_present(record, text)
 
 
 def _named_after(project: str) -> str:

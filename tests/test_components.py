@@ -10,7 +10,7 @@ import pytest
 from conftest import EMPTY_RECORD, check_growth
 
 from kb import KnowledgeBase
-from kb.components import _COMPONENTS, components, is_present
+from kb.components import _COMPONENTS, components, is_present, may_be_anyones
 from kb.records import IssueRecord
 
 
@@ -29,6 +29,10 @@ def record(
         (record("LLaMA-Factory"), {"llama-factory"}),
         (record("Text Generation Inference"), {"text-generation-inference"}),
         (record("huggingface_hub"), {"huggingface-hub"}),
+        (record("PaddleOCR"), {"paddle"}),
+        (record("MMDetection", tags=("mmcv",)), {"openmmlab"}),
+        (record("OpenCV"), {"opencv"}),
+        (record("vLLM", errors=("ImportError: libGL.so.1, wanted by opencv-python",)), {"vllm"}),  # so are these
         (record("llama.cpp"), {"llama.cpp"}),
         (record("NumPy"), {"numpy"}),
         (record("TRL", errors=("numpy.core failed",)), {"trl"}),  # numpy is everywhere
@@ -50,6 +54,8 @@ DATASETS = record("datasets")
 TORCH = record("PyTorch")
 OWN = record("Payments Service")
 NUMPY = record("NumPy")
+OPENCV = record("OpenCV")
+PADDLE = record("PaddleDetection")
 
 
 @pytest.mark.parametrize(
@@ -74,6 +80,11 @@ NUMPY = record("NumPy")
         (TORCH, "Killed", ["sh", "-c", "python train.py"], set(), False),
         (TORCH, "[c10d] The server socket has failed to bind", ["python", "a.py"], set(), True),
         (TORCH, "Killed", ["torchrun", "train.py"], set(), True),
+        (TORCH, "TypeError: Cannot convert a MPS Tensor to float64 dtype", ["python", "a.py"], set(), True),
+        (record("transformers"), "AttributeError: 'InternLM2ForCausalLM' object has no attribute", [], set(), True),
+        (OPENCV, "cv2.error: OpenCV(4.9.0) /io/opencv/color.cpp:196: !_src.empty()", [], set(), True),
+        (PADDLE, 'File "/x/site-packages/paddle/nn/layer.py", line 9', [], set(), True),
+        (PADDLE, "the paddles of a boat", [], set(), False),
         (OWN, "the ledger is locked", [], set(), False),
         (OWN, "payments_service: the ledger is locked", [], set(), True),
         (OWN, "the ledger is locked", [], {"payments_service"}, True),
@@ -85,6 +96,23 @@ def test_whether_it_takes_part(
     one: IssueRecord, text: str, command: list[str], modules: set[str], present: bool
 ) -> None:
     assert is_present(one, text, command=command, modules=modules) is present
+
+
+@pytest.mark.parametrize(
+    ("one", "line", "text", "anyones"),
+    [
+        (PADDLE, "Illegal instruction (core dumped)", "./encoder", True),
+        (PADDLE, "Illegal instruction (core dumped)", "PaddleOCR starts", False),
+        (RAY, "TypeError: argument of type 'bool' is not iterable", 'File "/home/k/site/build.py", line 4', True),
+        (RAY, "TypeError: argument of type 'bool' is not iterable", 'File "/x/site-packages/ray/a.py", line 4', False),
+        (TORCH, "RuntimeError: received 0 items of ancdata", 'File "/home/k/a.py", line 4', False),
+        (record("Linux"), "OSError: [Errno 28] No space left on device", 'File "/home/k/a.py", line 4', False),
+        (record(None), "Killed", "make", False),
+    ],
+)
+def test_what_any_program_may_print(one: IssueRecord, line: str, text: str, anyones: bool) -> None:
+    assert may_be_anyones(one, [line], f"{text}\n{line}") is anyones
+    assert not may_be_anyones(one, [], text)  # a description
 
 
 @pytest.mark.thorough

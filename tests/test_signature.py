@@ -121,6 +121,14 @@ PREFIXES = [
     ">> ",
     "| ",
     "+ ",
+    "[2025-02-25 11:20:18 TP3] ",
+    "[2025-02-25 11:20:18 DP0 TP3] ",
+    "api-1     | ",
+    "training_db_1  | ",
+    "[pod/train-7d9c/main] ",
+    "build\tRun tests\t2025-02-25T11:20:18.1234567Z ",
+    "│ ",
+    "E   ",
     "  [rank0]: ",
     "worker-1: [rank9]: ",
     "[rank3]:[E225 11:20:18.142 ProcessGroupNCCL.cpp:616] [Rank 3] ",
@@ -134,7 +142,10 @@ def test_strip_prefix(prefix: str) -> None:
     assert strip_prefix(prefix + POP) == POP
 
 
-@pytest.mark.parametrize("prefix", ["[rank0]: ", "worker-1: [rank9]: ", "ERROR 02-25 11:20:18 [core.py:390] ", ""])
+@pytest.mark.parametrize(
+    "prefix",
+    ["[rank0]: ", "worker-1: [rank9]: ", "ERROR 02-25 11:20:18 [core.py:390] ", "api-1  | ", "[pod/a/b] ", "3: ", ""],
+)
 def test_what_is_indented_behind_a_prefix_stays_indented(prefix: str) -> None:
     assert strip_prefix(prefix + '  File "a.py", line 1, in f') == '  File "a.py", line 1, in f'
 

@@ -33,6 +33,7 @@ __all__ = [
     "classify",
     "frame_of",
     "has_prompt",
+    "is_announcement",
     "is_command",
     "is_error_line",
     "is_launcher_line",
@@ -56,6 +57,7 @@ _LEAST_CHARS = 4
 _EXCEPTION = re.compile(
     r"(?:[A-Za-z0-9]|\b)(?:Error|Exception|Warning|Interrupt|Fault|Failure|NotFound|Refused|Timeout|Expired|Exit)"
     r"(?:Kind|Code|Group)?(?: ?\[[^\]\n]{0,40}\]| ?\([^)\n]{0,40}\))?(?=:|：|$|\[| \()"
+    r"|^(?:[a-z_]\w{0,40}\.){1,4}error: "  # those of modules in C: `cv2.error: `, `zlib.error: `
 )
 _ERROR_CODE = re.compile(
     r"\[Errno -?\d{1,5}\]|\b(?:E(?:(?:ACCES|ADDRINUSE|CONNREFUSED|CONNRESET|EXIST|INTEGRITY|INVAL|MFILE|NOENT|"
@@ -114,7 +116,7 @@ _SAYINGS = (
     "marked as ready", "duplicate entry", "error code:", "error_code:", '"level":"fatal"', '"level":"error"',
     '"level":"panic"', "is longer than the", "not ready", "gave http response", "exception: ",
     "error response from daemon", "execution failed", "out of resource", "got completion from peer ",
-    "got completion with ", "is not compatible with the current ",
+    "got completion with ", "is not compatible with the current ", "watchdog timeout",
 )  # fmt: skip
 _BY_WORD = {
     word: tuple(run) for word, run in groupby(sorted(_SAYINGS), lambda saying: saying[: saying.find(" ") + 1] or saying)
@@ -137,6 +139,7 @@ _TRACEBACK = re.compile(
     r".{0,200}Traceback \(most recent call last\)"
     r"|During handling of the above exception|The above exception was the direct cause"
 )
+_NAMED_EXCEPTION = re.compile(r"\w(?:Error|Exception|Exit|Interrupt)\b|\bException: ")
 _EXCEPTION_BEHIND = re.compile(r"(?:\s|\\n)(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception): \S")
 _LAUNCHER = re.compile(
     r".{0,100}Sending process \d{1,9} closing signal|Killing subprocess|.{0,200}ChildFailedError|[=\-*]{8,}|Failures:"
@@ -247,6 +250,12 @@ def is_error_line(line: str) -> bool:
 def says_failure(line: str) -> bool:
     """Does this line of a log say that something failed?"""
     return classify(line) in ("failure", "suspect", "launcher")
+
+
+def is_announcement(line: str, following: str) -> bool:
+    """Does this line only announce the traceback that follows (`ERROR:    Exception in ASGI application`)? Any failure
+    may stand below it, and names itself there."""
+    return _TRACEBACK.match(following[:_MAX_CHARS]) is not None and _NAMED_EXCEPTION.search(line) is None
 
 
 def is_usual(line: str) -> bool:

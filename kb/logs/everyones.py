@@ -16,7 +16,7 @@ from typing import Final
 
 from kb.logs.words import words_of
 
-__all__ = ["LISTS", "only_in_messages", "own_words", "python_words", "system_messages", "type_names"]
+__all__ = ["LISTS", "is_everyones", "only_in_messages", "own_words", "python_words", "system_messages", "type_names"]
 
 LISTS: Final = Path(__file__).with_name("everyones.json")
 """What `scripts/everyones.py` found several systems and versions of Python to print, as `words_of` reads it. The host
@@ -114,3 +114,8 @@ def only_in_messages(name: str, text: str) -> bool:
     words = [word for word in words_of(name).split() if word in listed]
     said = _spaced(text) if words else ""
     return any(said.count(f" {word} ") <= sum(map(said.count, listed[word])) for word in words)
+
+
+def is_everyones(line: str) -> bool:
+    """Has the line no word but those that the messages of any program have?"""
+    return not any(word.isalpha() for word in own_words(line) - python_words() - type_names())

@@ -41,12 +41,13 @@ _EXCEPTION_START = re.compile(r"(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception): 
 # A program that says what it does instead has not failed.
 _GOES_ON = re.compile(
     r"\b(?:[Ss]kipping|[Rr]etrying|retries left|[Ii]gnoring|deprecated|[Ff]all(?:ing|s)? back|recovered|"
-    r"[Rr]econnecting|[Rr]esuming)\b|[.;] (?:Setting|Disabling|Overriding|Defaulting|Using)\b"
+    r"[Rr]econnecting|[Rr]esuming)\b"
+    r"|[.;] (?:Setting|Disabling|Overriding|Defaulting|Using|Will (?:continue|retry|try|use))\b"
 )
 # Most lines have none of it; these are found ten times faster.
 _GOES_ON_WORDS = (
     "kipping", "etrying", "retries left", "gnoring", "deprecated", "all back", "alls back", "alling back", "recovered",
-    "econnecting", "esuming", " Setting", " Disabling", " Overriding", " Defaulting", " Using",
+    "econnecting", "esuming", " Setting", " Disabling", " Overriding", " Defaulting", " Using", " Will ",
 )  # fmt: skip
 # A list of changes names failures that are fixed.
 _CHANGE = re.compile(

@@ -12,7 +12,7 @@ import re
 from collections import deque
 
 from kb.errors import QueryError
-from kb.logs.classify import classify, frame_of, has_prompt, is_error_line
+from kb.logs.classify import classify, frame_of, has_prompt, is_announcement, is_error_line
 from kb.logs.prefix import strip_prefix
 from kb.logs.variables import mask
 from kb.records import Lang, Query
@@ -74,7 +74,8 @@ def read(text: str, *, printed: bool = False) -> Query:
     in_traceback = False
     headless: tuple[str, str] | None = None
     asserted = ""  # the statement in the last frame: what an assertion without a message says stands there
-    for raw in cut.split("\n"):
+    raws = cut.split("\n")
+    for raw, following in zip(raws, [*raws[1:], ""], strict=True):
         # A terminal shows what stands behind a line's last carriage return; one at its end is part of a line end.
         whole = _ends(raw.rstrip("\r").rsplit("\r", 1)[-1], MAX_LINE_CHARS)
         line = strip_prefix(whole)
@@ -95,6 +96,8 @@ def read(text: str, *, printed: bool = False) -> Query:
             like_printed += 1
             continue
         frame = frame_of(line) if kind == "frame" else None
+        says = not in_traceback and (kind == "failure" or _LEVEL.search(whole[:200]))
+        announces = says and is_announcement(stripped, strip_prefix(following))
         lines += bool(stripped)
         like_printed += bool(stripped) and (line is not whole or kind in _PRINTED)
         if _NO_NUMBER.search(stripped):
@@ -107,7 +110,7 @@ def read(text: str, *, printed: bool = False) -> Query:
                 context.setdefault(frame, frame)
             else:
                 left_out.setdefault(kind, stripped)
-        elif line[:1].isspace() and (in_traceback or kind in ("frame", "source")):
+        elif announces or (line[:1].isspace() and (in_traceback or kind in ("frame", "source"))):
             context.setdefault(stripped, stripped)
             asserted = stripped if stripped.startswith("assert ") else asserted
         elif kind == "failure":

@@ -14,11 +14,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
+from kb.components import may_be_anyones
 from kb.errors import IndexCorrupt, QueryError
-from kb.logs.classify import is_launcher_line, is_usual, says_failure, warns
+from kb.logs.classify import is_announcement, is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import Codes, codes, contradicts, has_code_words
 from kb.logs.fingerprints import Fingerprint
 from kb.logs.levels import process_of
@@ -161,13 +162,13 @@ class Scan:
         self._judged: dict[tuple[bytes, Codes], _Tally | None] = {}
         self._coded: dict[bytes, bool] = {}
         self._earlier: dict[str, Finding] = {}  # what was found by snapshots before this one
-        self._whole: bytes | None = b""  # all of a log that is still a short one
+        self._whole: bytes | None = b""  # all of a log that is still no longer than a question may be
 
     def feed(self, data: bytes) -> None:
         self._size += len(data)
         if self._whole is not None:
             self._whole += data
-            if self._whole.count(b"\n") >= SCANNED_FROM or len(self._whole) > MAX_QUERY_CHARS:
+            if len(self._whole) > MAX_QUERY_CHARS:
                 self._whole = None
         self._read(self._lines.feed(data))
 
@@ -179,15 +180,18 @@ class Scan:
         self._read(rest + b"\n" if rest else b"")
         self.settle()
         findings = self.findings
-        if self._whole and not any(finding.verdict == "known" for finding in findings):
-            findings = self._of_whole(self._whole) or findings
+        if self._whole:
+            log = decode_lines(self._whole)
+            findings = tuple(_less_sure_if_anyones(finding, [finding.text], log) for finding in findings)
+            if log.count("\n") < SCANNED_FROM and not any(finding.verdict == "known" for finding in findings):
+                findings = self._of_whole(log) or findings
         took_ms = (time.perf_counter() - self._started) * 1000
         return ScanReport(findings, lines, self._size, self._scanner.searcher.snapshot, took_ms)
 
-    def _of_whole(self, log: bytes) -> tuple[Finding, ...]:
+    def _of_whole(self, log: str) -> tuple[Finding, ...]:
         """What a search says of a short log, whose few lines tell it together. Empty where it does not know it."""
         try:
-            result = self._scanner.searcher.search(decode_lines(log), 1, lang=self._lang, printed=True)
+            result = self._scanner.searcher.search(log, 1, lang=self._lang, printed=True)
         except QueryError:  # no words
             return ()
         if not result.answered:
@@ -195,13 +199,14 @@ class Scan:
         issue = self._scanner.issue_at(self._scanner.first_telling(result.hits[0].issue))
         if not self._scanner.is_wanted(issue):
             return ()
-        lines = [text_of(line).strip() for line in log.split(b"\n")]
+        lines = [text_of(line.encode()).strip() for line in log.split("\n")]
         said = [one for one in (result.read_as.text, *result.read_as.signatures) if one.strip()]
         number = next((n for n, line in enumerate(lines, 1) if any(one.strip() in line for one in said)), 1)
         translations, lang = self._scanner.translations(issue), self._lang or result.query.lang
         record = translations.get(lang) or next(iter(translations.values()))
         confidence, text = result.hits[0].confidence, lines[number - 1][:HALF_LINE]
-        return (Finding(issue, record, confidence, number, number, 1, 1, text, self._scanner.searcher.base),)
+        found = Finding(issue, record, confidence, number, number, 1, 1, text, self._scanner.searcher.base)
+        return (_less_sure_if_anyones(found, result.read_as.signatures, log),)
 
     def move_to(self, scanner: Scanner) -> None:
         """Looks for the issues of a newer snapshot from the next line on. What was found stays found, with its new
@@ -269,6 +274,8 @@ class Scan:
         return self._scanner.prefilter.candidates(block)
 
     def _judge(self, part: bytes, lines: list[bytes], i: int) -> None:
+        if i + 1 < len(lines) and _TRACEBACK in lines[i + 1] and is_announcement(text_of(part), text_of(lines[i + 1])):
+            return
         number = self._number + i
         tally = self._judged_once(part, number)
         if tally is None:
@@ -379,6 +386,13 @@ class Scan:
             return False
         tally.issue, tally.confidence = self._scanner.issue_at(first), best.confidence
         return True
+
+
+def _less_sure_if_anyones(finding: Finding, lines: Collection[str], log: str) -> Finding:
+    """`lines`: those by which it was found."""
+    if not may_be_anyones(finding.record, lines, log):
+        return finding
+    return replace(finding, confidence=min(finding.confidence, KNOWN_AT - 0.01))
 
 
 def _is_about(translations: dict[str, IssueRecord], project: str) -> bool:

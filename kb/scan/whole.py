@@ -2,7 +2,8 @@
 
 A search reads a log by what it holds as a whole, and the lines that matter drown in it. A scan looks at each line, and
 at the lines around it. So of a long log the scan decides: what it finds is the answer, and what only the search is sure
-of is no more than likely. A short log is read as a whole (`kb.scan.scanner` asks the search where it finds nothing).
+of is no more than likely. A short log is read as a whole (`kb.scan.scanner` asks the search where it finds nothing);
+one that the search does not know so is scanned, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kb.scan.report import Finding
 from kb.scan.scanner import Scanner
 from kb.search.verdict import LIKELY_AT, MOST_LIKELY
 
-__all__ = ["as_scanned"]
+__all__ = ["as_scanned", "less_sure"]
 
 _AS_SURE = 0.05
 
@@ -30,7 +31,7 @@ def as_scanned(
     surest = max(found, key=_sureness, default=None)
     if result.answered:
         first, telling = result.hits[0], scanner.first_telling
-        agrees = telling(first.issue) in {telling(one.issue) for one in found}
+        agrees = telling(first.issue) in {telling(one.issue) for one in report.findings}
         # What is told by many causes stands in every log of its kind; which of two is meant, the whole log says better.
         if agrees or first.record.branches or (surest and first.confidence >= surest.confidence - _AS_SURE):
             return result
@@ -38,10 +39,11 @@ def as_scanned(
         return corrected
     if not result.answered:
         return result
-    return _less_sure(result, known_at)
+    return less_sure(result, known_at)
 
 
-def _less_sure(result: SearchResult, known_at: float) -> SearchResult:
+def less_sure(result: SearchResult, known_at: float) -> SearchResult:
+    """The same, in which nothing is known."""
     most = known_at - 0.01
     hits = tuple(replace(hit, confidence=min(hit.confidence, most)) for hit in result.hits)
     likely = tuple(hit.issue for hit in hits if hit.confidence >= LIKELY_AT)[:MOST_LIKELY]

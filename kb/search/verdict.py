@@ -45,7 +45,8 @@ MOST_LIKELY = 3
 """issues that are named as likely"""
 
 SCANNED_FROM = 25
-"""lines of a log from which on its verdict is that of a scan (`kb.scan.whole`); of a shorter one, that of a search"""
+"""lines of a log from which on its verdict is that of a scan (`kb.scan.whole`); of a shorter one, that of a search
+where the search knows it"""
 
 WORD_BY_WORD, NEARLY = 0.97, 0.8
 """the share of a line from which an issue prints it, and from which another one prints it nearly"""
