@@ -246,7 +246,7 @@ class Searcher:
             if not one.lists_phrasings:
                 others = np.delete(found.repeated, [at, *found.kin(at)]).tolist()
                 sure = of_a_repeated_line(sure, float(found.repeated[at]), others)
-            if at in found.ways_out and not pasted:
+            if at in found.ways_out:
                 sure = of_a_bare_question(sure, one)
             verified.append((0.0 if found.ruled_out[at] else sure, one))
         return verified
