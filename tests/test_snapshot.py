@@ -920,7 +920,7 @@ def test_open_and_search_run_no_code_from_data(index: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-import kb.base, kb.encoders.static, kb.index.faiss, faiss, faiss.contrib, json
+import kb.base, kb.components, kb.encoders.static, kb.index.faiss, faiss, faiss.contrib, json
 from conftest import FakeEncoder
 import numpy.random
 FakeEncoder().encode(["warm"], kind="query")
