@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import THOROUGH, FakeEncoder, Write
+from conftest import FakeEncoder, Write
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -162,9 +162,10 @@ class Naive:
         }
 
 
-@pytest.mark.parametrize("question", QUESTIONS if THOROUGH else QUESTIONS[3:4], ids=lambda text: ascii(text)[:30])
+@pytest.mark.thorough
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda text: ascii(text)[:30])
 def test_evidence_is_a_naive_loop(question: str, base: KnowledgeBase) -> None:
-    result = base.search(question, 100 if THOROUGH else 8)
+    result = base.search(question, 100)
     naive = Naive(base, result, open_encoder())
     hits = sorted(result.hits, key=lambda hit: -hit.score)
     near = [base.show(hit.issue) for hit in hits[: RIVALS + 1]]
