@@ -140,6 +140,13 @@ _TRACEBACK = re.compile(
     r"|During handling of the above exception|The above exception was the direct cause"
 )
 _NAMED_EXCEPTION = re.compile(r"\w(?:Error|Exception|Exit|Interrupt)\b|\bException: ")
+_ANNOUNCEMENT = re.compile(  # what servers, event loops and threads log before any traceback
+    r"\b(?:(?:Task|Future|Unhandled|Uncaught) (?:exception|error)|Exception (?:ignored )?(?:in|on)"
+    r"|Internal Server Error|Error (?:handling|processing) request"
+    r"|An (?:unhandled |unexpected )?(?:error|exception) (?:has )?occurred)\b"
+    r"|\bException:?$",
+    re.IGNORECASE,
+)
 _EXCEPTION_BEHIND = re.compile(r"(?:\s|\\n)(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception): \S")
 _LAUNCHER = re.compile(
     r".{0,100}Sending process \d{1,9} closing signal|Killing subprocess|.{0,200}ChildFailedError|[=\-*]{8,}|Failures:"
@@ -254,8 +261,11 @@ def says_failure(line: str) -> bool:
 
 def is_announcement(line: str, following: str) -> bool:
     """Does this line only announce the traceback that follows (`ERROR:    Exception in ASGI application`)? Any failure
-    may stand below it, and names itself there."""
-    return _TRACEBACK.match(following[:_MAX_CHARS]) is not None and _NAMED_EXCEPTION.search(line) is None
+    may stand below it. What else stands there may be the cause: NCCL, compilers and drivers say it before Python fails.
+    """
+    line = line[:_MAX_CHARS].rstrip()
+    is_before_one = _TRACEBACK.match(following[:_MAX_CHARS]) is not None
+    return is_before_one and _ANNOUNCEMENT.search(line) is not None and _NAMED_EXCEPTION.search(line) is None
 
 
 def is_usual(line: str) -> bool:

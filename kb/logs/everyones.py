@@ -113,7 +113,7 @@ def only_in_messages(name: str, text: str) -> bool:
     listed = _by_word()
     words = [word for word in words_of(name).split() if word in listed]
     said = _spaced(text) if words else ""
-    return any(said.count(f" {word} ") <= sum(map(said.count, listed[word])) for word in words)
+    return any(0 < said.count(f" {word} ") <= sum(map(said.count, listed[word])) for word in words)
 
 
 def is_everyones(line: str) -> bool:

@@ -168,7 +168,8 @@ def _failures(first: dict[str, str], launched: dict[str, str]) -> tuple[str, ...
 def _lang(words: str) -> Lang:
     """Programs print English on every machine: one Chinese character shows that a Chinese reader asks. Bytes that are
     no text hold some by accident, among many that are no character."""
-    return "zh" if len(HAN_CHAR.findall(words)) > words.count("\ufffd") else "en"
+    lines = words.split("\n")
+    return "zh" if any(len(HAN_CHAR.findall(line)) > line.count("\ufffd") for line in lines) else "en"
 
 
 def _require_text(question: object) -> None:

@@ -201,6 +201,7 @@ class Scan:
             return ()
         lines = [text_of(line.encode()).strip() for line in log.split("\n")]
         said = [one for one in (result.read_as.text, *result.read_as.signatures) if one.strip()]
+        said += [part for one in said for part in one.split(": ", 1)[1:] if part.startswith("assert ")]  # read as one
         number = next((n for n, line in enumerate(lines, 1) if any(one.strip() in line for one in said)), 1)
         translations, lang = self._scanner.translations(issue), self._lang or result.query.lang
         record = translations.get(lang) or next(iter(translations.values()))

@@ -33,7 +33,10 @@ def as_scanned(
         first, telling = result.hits[0], scanner.first_telling
         agrees = telling(first.issue) in {telling(one.issue) for one in report.findings}
         # What is told by many causes stands in every log of its kind; which of two is meant, the whole log says better.
-        if agrees or first.record.branches or (surest and first.confidence >= surest.confidence - _AS_SURE):
+        # The statement of an assertion without a message is a line of source, at which no scan looks.
+        asserted = not found and any(": assert " in line for line in result.read_as.signatures)
+        sure = surest and first.confidence >= surest.confidence - _AS_SURE
+        if agrees or first.record.branches or sure or asserted:
             return result
     if surest and (corrected := _answer(result, surest, search)):
         return corrected

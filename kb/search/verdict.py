@@ -125,9 +125,9 @@ def of_a_repeated_line(confidence: float, share: float, others: Iterable[float])
 
 
 def of_a_bare_question(confidence: float, found: Evidence) -> float:
-    """The confidence in an issue with many causes, when a question says nothing but what that is about ("loss is
-    nan", "显存不足", `CUDA out of memory`). It says too little to be sure of anything, so nothing else would be named; which causes there
-    are, and what tells them apart, is what helps then. Such an issue is likely."""
+    """The confidence in an issue with many causes, when a question says nothing but what that is about ("loss is nan",
+    "显存不足", `CUDA out of memory`). It says too little to be sure of anything, so nothing else would be named; which
+    causes there are, and what tells them apart, is what helps then. Such an issue is likely."""
     is_bare = found.aligned_coverage >= NOTHING_ELSE and found.title_coverage >= ITS_SUBJECT and found.own_terms > 0
     return max(confidence, OF_A_BARE_QUESTION) if is_bare else confidence
 

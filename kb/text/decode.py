@@ -12,9 +12,8 @@ import re
 __all__ = ["decode", "decode_lines"]
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_NO_TEXT = re.compile(
-    r"[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]"
-)  # what no terminal, no progress bar and no hole in a file has
+# What no terminal, progress bar or hole in a file has. Ctrl-Z (1a) ends a text file of DOS.
+_NO_TEXT = re.compile(r"[\x01-\x06\x0e-\x19\x1c-\x1f\x7f]")
 
 
 def decode(data: bytes, declared: str = "") -> str:
