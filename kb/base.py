@@ -21,7 +21,7 @@ from kb.index.locate import Location, in_cache, is_fresh, locate
 from kb.index.store import Store
 from kb.records import IssueRecord, Lang, SearchResult
 from kb.search.searcher import MAX_K, Searcher
-from kb.search.verdict import KNOWN_AT, MOST_LIKELY, SCANNED_FROM
+from kb.search.verdict import KNOWN_AT, MOST_LIKELY, SCANNED_FROM, less_sure
 
 if TYPE_CHECKING:
     from kb.index.build import BuildReport, Progress
@@ -277,9 +277,7 @@ class KnowledgeBase:
                 from kb.components import may_be_anyones
 
                 if may_be_anyones(result.hits[0].record, result.read_as.signatures, text):
-                    from kb.scan.whole import less_sure
-
-                    return less_sure(result, KNOWN_AT)
+                    return less_sure(result)
             return result
 
         return with_votes(self.votes, search, k, min_confidence)

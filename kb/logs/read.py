@@ -112,12 +112,14 @@ def read(text: str, *, printed: bool = False) -> Query:
                 left_out.setdefault(kind, stripped)
         elif announces or (line[:1].isspace() and (in_traceback or kind in ("frame", "source"))):
             context.setdefault(stripped, stripped)
-            asserted = stripped if stripped.startswith("assert ") else asserted
+            if in_traceback and stripped.startswith(("assert ", "assert(")):
+                asserted = stripped
         elif kind == "failure":
             in_traceback = False
             if asserted and _BARE_ASSERTION.fullmatch(stripped):
                 line = stripped = f"{stripped}: {asserted}"
                 whole = prefix + line
+            asserted = ""
             key = mask(line)
             failures.pop(key, None)  # a repeated line counts where it stands last
             failures[key] = stripped

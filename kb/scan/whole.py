@@ -14,9 +14,9 @@ from dataclasses import replace
 from kb.records import Hit, SearchResult
 from kb.scan.report import Finding
 from kb.scan.scanner import Scanner
-from kb.search.verdict import LIKELY_AT, MOST_LIKELY
+from kb.search.verdict import less_sure
 
-__all__ = ["as_scanned", "less_sure"]
+__all__ = ["as_scanned"]
 
 _AS_SURE = 0.05
 
@@ -43,14 +43,6 @@ def as_scanned(
     if not result.answered:
         return result
     return less_sure(result, known_at)
-
-
-def less_sure(result: SearchResult, known_at: float) -> SearchResult:
-    """The same, in which nothing is known."""
-    most = known_at - 0.01
-    hits = tuple(replace(hit, confidence=min(hit.confidence, most)) for hit in result.hits)
-    likely = tuple(hit.issue for hit in hits if hit.confidence >= LIKELY_AT)[:MOST_LIKELY]
-    return replace(result, verdict="likely" if likely else "unknown", likely=likely, hits=hits)
 
 
 def _answer(result: SearchResult, finding: Finding, search: Callable[[str], SearchResult]) -> SearchResult | None:

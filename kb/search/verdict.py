@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from kb.errors import KbError
-from kb.records import Evidence, Verdict
+from kb.records import Evidence, SearchResult, Verdict
 from kb.search.evidence import NAMES
 from kb.search.ranking import WEIGHTS, read_weights
 
@@ -30,6 +30,7 @@ __all__ = [
     "confidence",
     "contributions",
     "curve_for",
+    "less_sure",
     "of_a_bare_question",
     "of_a_repeated_line",
     "verdict",
@@ -135,3 +136,11 @@ def of_a_bare_question(confidence: float, found: Evidence) -> float:
 def verdict(confidence: float, known_at: float = KNOWN_AT) -> Verdict:
     """Of the first hit's confidence."""
     return "known" if confidence >= known_at else "likely" if confidence >= LIKELY_AT else "unknown"
+
+
+def less_sure(result: SearchResult, known_at: float = KNOWN_AT) -> SearchResult:
+    """The same, in which nothing is known."""
+    most = known_at - 0.01
+    hits = tuple(replace(hit, confidence=min(hit.confidence, most)) for hit in result.hits)
+    likely = tuple(hit.issue for hit in hits if hit.confidence >= LIKELY_AT)[:MOST_LIKELY]
+    return replace(result, verdict="likely" if likely else "unknown", likely=likely, hits=hits)
