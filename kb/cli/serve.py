@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
@@ -160,8 +159,6 @@ def serve(
     # other, which makes a question three times as slow. numpy reads these variables when it is imported.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    if find_spec("uvicorn") is None:  # before the base is opened, which may take a while
-        raise _no_extra()
     from kb.serve.guards import Rules
     from kb.serve.place import bind
 
@@ -250,7 +247,7 @@ def _answer(
         else:
             from kb.serve import create_app
     except ModuleNotFoundError:
-        raise _no_extra() from None
+        raise ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"') from None
     from kb.serve.access import line
 
     def log(scope: Scope, status: int, seconds: float) -> None:
@@ -296,10 +293,6 @@ def _networks(proxies: str | None) -> tuple[Network, ...]:
 def _taken(host: str, port: int, error: OSError) -> click.BadParameter:
     reason = error.strerror or str(error)
     return click.BadParameter(f"{host}:{port} cannot be listened on: {reason}", param_hint="--host/--port")
-
-
-def _no_extra() -> ExtraMissing:
-    return ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"')
 
 
 def _is_loopback(host: str) -> bool:
