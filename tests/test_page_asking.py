@@ -452,7 +452,7 @@ def test_a_link_with_a_project_that_is_not_there(visit: OpenPage, address: str) 
 
 def test_a_question_too_long_for_a_link_has_none(visit: OpenPage, address: str) -> None:
     page = visit(address)
-    paste(page, "x " * 1000 + "\n" + KNOWN)
+    paste(page, "=" * 2000 + "\n" + KNOWN)
     expect(page.locator(".answer")).to_be_visible()
     expect(page.get_by_role("button", name="Copy a link")).to_have_count(0)
     assert page.url.endswith("#/")
