@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from kb.articles.fields import Part
 from kb.articles.lines import Line
@@ -63,7 +64,7 @@ def _in_lines(lines: Sequence[Line]) -> list[str]:
             fence, before = [], ""
         text = line.text.strip()
         if line.kind in ("text", "heading", "html") and text:
-            wrapped = _goes_on(lines[n : n + 2]) or _goes_on(lines[max(n - 1, 0) : n + 1])
+            wrapped = any(_goes_on(*two) for two in pairwise(lines[max(n - 1, 0) : n + 2]))
             message = _is_printed(text, announced=_announces(before), after_message=in_message, wrapped=wrapped)
             found += [text.strip("*` ")] if message else _in_prose(text, wrapped=wrapped)
             in_message = message
@@ -76,10 +77,9 @@ def _announces(text: str) -> bool:
     return text.endswith((":", "："))
 
 
-def _goes_on(lines: Sequence[Line]) -> bool:
-    """Does the second of two lines go on with a sentence of the first?"""
-    first, second = lines[0], lines[-1]
-    return first is not second and first.kind == second.kind == "text" and second.text.lstrip()[:1].islower()
+def _goes_on(first: Line, second: Line) -> bool:
+    """Does the second line go on with a sentence of the first?"""
+    return first.kind == second.kind == "text" and second.text.lstrip()[:1].islower()
 
 
 def _is_printed(text: str, *, announced: bool, after_message: bool, wrapped: bool = False) -> bool:
