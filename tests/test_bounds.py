@@ -58,6 +58,7 @@ def test_how_many_hits_are_asked_for_changes_nothing_about_the_first(base: Knowl
                 assert (one.issue, round(one.confidence, 6)) == (many.issue, round(many.confidence, 6)), text
 
 
+@pytest.mark.thorough
 def test_every_error_line_counts(tmp_path: Path) -> None:
     """Of a question and of a record: the second line is compared as well as the first."""
     lines = ["FluxError: the capacitor of frame 3 has drained", "TideError: no moon answers on channel 7"]

@@ -748,6 +748,7 @@ def test_json_keeps_the_data_and_escapes_it(kb_: Kb, hostile_base: Path) -> None
 # --- the process ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_module_and_script_are_the_same() -> None:
     ended = _process("--version")
     assert (ended.returncode, ended.stderr) == (0, b"")
@@ -873,6 +874,7 @@ def test_a_reader_that_leaves_early_is_no_error(index: Path) -> None:
     assert ended.stderr == b""
 
 
+@pytest.mark.thorough
 @on_posix
 def test_ctrl_c(index: Path) -> None:
     command = [sys.executable, "-m", "kb", "search", "--batch", "-", "--index", str(index)]

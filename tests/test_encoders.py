@@ -145,6 +145,7 @@ def test_every_question_gets_the_ids_of_tokenizers(reference: Tokenizer, unigram
     assert sum(ids is None for ids in found) <= 0.02 * len(found)  # what is declined waits for `tokenizers` to load
 
 
+@pytest.mark.thorough
 def test_articles_get_the_ids_of_tokenizers(reference: Tokenizer, unigram: UnigramTokenizer) -> None:
     for path in sorted(CORPUS.rglob("*.md")):
         text = path.read_text("utf-8")

@@ -368,6 +368,7 @@ def test_a_base_is_measured(index: Path, file: Path) -> None:
     assert found.recall_at_1_interval == wilson(2, 3)
 
 
+@pytest.mark.thorough
 def test_the_confidence_from_which_it_speaks(index: Path, file: Path) -> None:
     questions = read_questions(file.read_bytes(), "q")
     with KnowledgeBase.open(index) as base:

@@ -45,6 +45,7 @@ def test_output_that_answers_as_a_question(base: KnowledgeBase) -> None:
     assert found.confidence == base.search(DEQUE).hits[0].confidence
 
 
+@pytest.mark.thorough
 def test_a_line_in_whatever_noise(base: KnowledgeBase) -> None:
     things = ("storage", "printer", "camera", "router", "scanner", "speaker", "turbine", "elevator")
     noise = "".join(f"error: {thing} of floor {i} cannot be opened\n" for i in range(400) for thing in things)

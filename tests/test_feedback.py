@@ -609,6 +609,7 @@ def test_a_command_that_fails_unknown_is_a_miss(index: Path, file: Path, tmp_pat
     ]
 
 
+@pytest.mark.thorough
 def test_without_a_file_a_search_loads_nothing_of_it(index: Path) -> None:
     code = (
         "import sys\nsys.argv = ['kb', 'search', 'pop from an empty deque']\nfrom kb.cli import main\n"

@@ -107,6 +107,7 @@ def check(index: Path, encoder: FakeEncoder | None = None) -> int:
         return len(found)
 
 
+@pytest.mark.thorough
 def test_of_the_corpus(tmp_path: Path) -> None:
     build(CORPUS, tmp_path / "index")
     assert check(tmp_path / "index") > 100

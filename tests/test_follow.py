@@ -77,6 +77,7 @@ def test_nothing_that_is_kept_outlives_its_snapshot(publish: Publish, folder: Pa
         assert "Set it to 2" in hits[0].record.fix
 
 
+@pytest.mark.thorough
 def test_one_look_a_second(publish: Publish, folder: Path, now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     publish("Set it to 1.")
     with KnowledgeBase.open(folder, encoder=FakeEncoder()) as base:

@@ -710,6 +710,7 @@ def test_of_a_giant_message_little_is_formatted(log: logging.Logger, monkeypatch
     assert [len(text) <= 2 * guard.MAX_TEXT + 20 for text in asked] == [True, True]
 
 
+@pytest.mark.thorough
 def test_the_last_words_of_a_program_are_explained(index: Path) -> None:
     code = """
     import logging, sys, kb

@@ -339,6 +339,7 @@ def test_what_check_puts_together_is_chinese_as_a_whole(
     assert told(english) == chinese_
 
 
+@pytest.mark.thorough
 def test_figures_are_told_in_chinese(index: Path, tmp_path: Path) -> None:
     questions = tmp_path / "q.jsonl"
     questions.write_text(

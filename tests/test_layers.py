@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -121,13 +121,13 @@ def _loaded(module: str) -> ModuleType | None:
 
 
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes(), str(path))
+def _nodes(path: Path) -> tuple[ast.AST, ...]:
+    return (*ast.walk(ast.parse(path.read_bytes(), str(path))),)
 
 
 @cache
 def _imports(path: Path) -> tuple[tuple[int, str], ...]:
-    return tuple(_walk_imports(_tree(path), _package(path)))
+    return tuple(_walk_imports(_nodes(path), _package(path)))
 
 
 def _package(path: Path) -> str:
@@ -135,13 +135,13 @@ def _package(path: Path) -> str:
     return _name(path) if path.name == "__init__.py" else _name(path).rpartition(".")[0]
 
 
-def _walk_imports(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
+def _walk_imports(nodes: Sequence[ast.AST], package: str) -> Iterator[tuple[int, str]]:
     """Line and full name of every module that a file imports anywhere in it; a name from a package counts as one.
 
     The package `kb` imports what it offers when a name is first used, so `kb.Scanner` after `import kb` is an import of
     its home `kb.scan`."""
-    names = _names_of_kb(tree)
-    for node in ast.walk(tree):
+    names = _names_of_kb(nodes)
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -161,11 +161,11 @@ def _from(node: ast.ImportFrom, package: str) -> str:
     return ".".join([*base, *([node.module] if node.module else [])])
 
 
-def _names_of_kb(tree: ast.Module) -> frozenset[str]:
+def _names_of_kb(nodes: Sequence[ast.AST]) -> frozenset[str]:
     """The names that a file has for the package itself."""
     return frozenset(
         alias.asname or "kb"
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Import)
         for alias in node.names
         if alias.name == "kb" or (alias.name.startswith("kb.") and not alias.asname)
@@ -177,11 +177,11 @@ def _home(name: str) -> str | None:
     return None if name.startswith("__") else kb._HOMES.get(name, f"kb.{name}")
 
 
-def _walk_private(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
+def _walk_private(nodes: Sequence[ast.AST], package: str) -> Iterator[tuple[int, str]]:
     """Line and full name of every private module or name of another room that a file imports or reaches into."""
     room = _room(package)
     modules: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         found: list[tuple[int, str]] = []
         if isinstance(node, ast.Import):
             found = [(node.lineno, alias.name) for alias in node.names]
@@ -192,7 +192,7 @@ def _walk_private(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
             parts = name.split(".")
             if parts[0] == "kb" and _room(name) != room and any(map(_is_private, parts)):
                 yield line, name
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and _is_private(node.attr):
             name = modules.get(node.value.id, "")
             if name and _room(name) != room and name.rpartition(".")[2].islower():  # a module, no class
@@ -225,7 +225,7 @@ def _upward(imports: Iterable[tuple[int, str]], room: str) -> list[tuple[int, st
 
 def test_what_is_private_stays_in_its_room() -> None:
     assert [
-        f"{path}:{line} {name}" for path in _files() for line, name in _walk_private(_tree(path), _package(path))
+        f"{path}:{line} {name}" for path in _files() for line, name in _walk_private(_nodes(path), _package(path))
     ] == []
 
 
@@ -244,7 +244,7 @@ def test_what_is_private_stays_in_its_room() -> None:
 )
 def test_an_import_that_goes_up_is_seen(source: str, seen: list[str]) -> None:
     """Also one that only names what the package imports late. The room `text` is the lowest but one here."""
-    assert [name for _, name in _upward(_walk_imports(ast.parse(source), "kb.text"), "text")] == seen
+    assert [name for _, name in _upward(_walk_imports([*ast.walk(ast.parse(source))], "kb.text"), "text")] == seen
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_an_import_that_goes_up_is_seen(source: str, seen: list[str]) -> None:
     ],
 )
 def test_a_private_name_of_another_room_is_seen(source: str, seen: list[str]) -> None:
-    assert [name for _, name in _walk_private(ast.parse(source), "kb.logs")] == seen
+    assert [name for _, name in _walk_private([*ast.walk(ast.parse(source))], "kb.logs")] == seen
 
 
 def test_rooms_do_not_go_in_circles() -> None:
@@ -294,7 +294,7 @@ def test_nothing_is_printed() -> None:
     calls = [
         f"{_name(path)}:{node.lineno}"
         for path in _files()
-        for node in ast.walk(_tree(path))
+        for node in _nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "breakpoint")
     ]
     assert not calls
@@ -304,7 +304,7 @@ def test_nothing_is_evaluated() -> None:
     calls = [
         f"{_name(path)}:{node.lineno}"
         for path in _files()
-        for node in ast.walk(_tree(path))
+        for node in _nodes(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("eval", "exec", "compile", "__import__")
@@ -374,6 +374,7 @@ def test_a_search_is_light(index: Path) -> None:
     assert not loaded & (unneeded - {"numpy", "faiss"})
 
 
+@pytest.mark.thorough
 def test_a_chinese_search_needs_no_more(index: Path) -> None:
     loaded = _modules(_command("search", "多机训练时从空队列里取元素 pop from an empty deque"), KB_INDEX=str(index))
     assert not loaded & {"jieba", "tokenizers", "kb.index.build", "kb.articles"}
@@ -536,7 +537,7 @@ def _written_within() -> Iterator[tuple[str, re.Pattern[str]]]:
     """Patterns that stand where they are used, inside of a function: `re.search(r"<t[drh]", text, re.IGNORECASE)`."""
     names = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
     for path in _files():
-        for node in ast.walk(_tree(path)):
+        for node in _nodes(path):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names):
                 continue
             if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and node.args):
@@ -619,6 +620,7 @@ def test_patterns_that_are_only_matched_are_only_matched() -> None:
         assert used == {"match"}
 
 
+@pytest.mark.thorough
 def test_the_watch_over_patterns_can_bark() -> None:
     assert _is_slow(re.compile(r"\s+$"), " ")
     if THOROUGH:

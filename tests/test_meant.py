@@ -177,6 +177,7 @@ def test_only_the_ends_of_a_huge_log_are_read(tmp_path: Path, monkeypatch: pytes
     assert common.ends_of(iter([])) == b""
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("asked")
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="this system has no /dev/fd")
 def test_a_substituted_command_is_read() -> None:

@@ -83,6 +83,7 @@ def test_only_web_addresses_become_links() -> None:
     assert found == [web, web]
 
 
+@pytest.mark.thorough
 def test_the_page_shows_control_characters_as_the_terminal_does() -> None:
     shown = in_node(
         """
@@ -132,6 +133,7 @@ class _Keys(HTMLParser):
         self.found |= {value or "" for name, value in attrs if name in ("data-text", "data-label", "data-placeholder")}
 
 
+@pytest.mark.thorough
 def test_the_page_says_everything_in_both_languages() -> None:
     texts = in_node("result = words.WORDS;")
     assert texts["en"].keys() == texts["zh"].keys()

@@ -196,6 +196,7 @@ def test_the_best_of_many_records(count: int, group: int, monkeypatch: pytest.Mo
         assert list(found.scores) == scores[order][positive].tolist()
 
 
+@pytest.mark.thorough
 def test_a_common_term_beside_rare_ones_is_looked_up_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """How many postings are read: a growth law, since milliseconds say nothing on a busy machine."""
     bags: list[Bag] = [{"common": 1 + row % 3, "also": 1} for row in range(4000)]

@@ -53,6 +53,7 @@ def test_failures_are_lines_of_the_text(lines: list[str], printed: bool) -> None
     assert {*twice.signatures} == {*query.signatures} or len(query.signatures) == 5
 
 
+@pytest.mark.thorough
 def test_a_line_in_the_middle_of_megabytes() -> None:
     noise = "".join(f"10:00:00 INFO step {i}: request {i} failed, trying again\n" for i in range(20_000))
     text = f"{noise}ValueError: the walrus is not here\n{noise}"

@@ -499,6 +499,7 @@ def test_a_signal_is_named(kb: Callable[..., subprocess.CompletedProcess[bytes]]
     assert ended.stderr == b"kb: ended by SIGKILL; not known to kb\n"
 
 
+@pytest.mark.thorough
 def test_after_ctrl_c_nothing_is_asked(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Launchers catch it, and end with an exit code of their own."""
     monkeypatch.setenv("KB_INDEX", str(index))

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import THOROUGH, Write, article, check_growth, cpu_seconds, examples, run_kb
+from conftest import CORPUS, THOROUGH, Write, article, check_growth, cpu_seconds, examples, run_kb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -159,6 +160,43 @@ def test_a_long_line_is_shown_in_one_piece(scanner: Scanner, before: int, after:
     assert finding.text.removeprefix("… ").removesuffix(" …") in line
     assert finding.text.startswith("… ") == (not line.startswith(finding.text[:20]))
     assert finding.text.endswith(" …") == (not line.endswith(finding.text[-20:]))
+
+
+ASSERTION = """# Notes on shards
+
+## The loader stops at an assertion
+
+### Symptom
+
+```
+    assert len(self.shard_queue) > 0
+AssertionError
+```
+
+### Fix
+
+1. Name the folder of the shards.
+"""
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank1]: "])
+@pytest.mark.parametrize("carets", [[], ["    ^^^^^^^"]], ids=["plain", "with marks"])
+def test_an_assertion_without_a_message_is_known_by_its_statement(
+    write: Write, tmp_path: Path, prefix: str, carets: list[str]
+) -> None:
+    articles = write({"en/shards.md": ASSERTION})
+    shutil.copytree(CORPUS, articles, dirs_exist_ok=True)
+    build(articles, tmp_path / "index")
+
+    def found(statement: str) -> list[tuple[str, int]]:
+        frame = ["Traceback (most recent call last):", '  File "/x/shards.py", line 3, in load', f"    {statement}"]
+        raised = [f"{prefix}{line}" for line in (*frame, *carets, "AssertionError")]
+        with KnowledgeBase.open(tmp_path / "index") as base:
+            report = base.scan([encoded([*HEALTHY_LINES[:40], *raised, *HEALTHY_LINES[:20]])])
+        return [(finding.issue, finding.first_line) for finding in report.findings]
+
+    assert found("assert len(self.shard_queue) > 0") == [("shards#1", 44 + len(carets))]
+    assert found("assert width == height") == []
 
 
 # --- a rebuild in the middle ----------------------------------------------------------------------------------------
@@ -408,6 +446,7 @@ def test_time_is_linear(scanner: Scanner, line: str) -> None:
     check_growth(log, 40_000 // len(line))
 
 
+@pytest.mark.thorough
 def test_a_flood_of_different_lines_costs_little_more_than_a_look_at_each(scanner: Scanner) -> None:
     """Nothing of them can be remembered. A ratio to the patterns of an error line, which each of them is."""
     names = (f"{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{chr(97 + i // 676)}shard" for i in range(3000))

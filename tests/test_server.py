@@ -68,6 +68,7 @@ def test_an_answer_is_that_of_the_base(base: KnowledgeBase, client: TestClient, 
     assert without_time(client.post("/api/search", json={"query": QUESTION, **options}).json()) == expected
 
 
+@pytest.mark.thorough
 def test_a_long_log(base: KnowledgeBase, client: TestClient) -> None:
     log = "step 3 loss 0.4\n" * 60_000 + f"[rank3]: {QUESTION}\n" + "step 4 loss 0.4\n" * 50
     answer = client.post("/api/search", json={"query": log, "k": 1}).json()

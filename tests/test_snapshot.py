@@ -916,6 +916,7 @@ def test_a_reader_starts_again_when_the_index_is_replaced_under_it(
     assert articles.exists()
 
 
+@pytest.mark.thorough
 def test_open_and_search_run_no_code_from_data(index: Path) -> None:
     script = """
 import sys

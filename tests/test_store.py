@@ -461,6 +461,7 @@ class NaiveStore:
         return Ranking(tuple(row for row, _ in found), tuple(score for _, score in found))
 
 
+@pytest.mark.thorough
 def test_another_store_gives_the_same_answers(tmp_path: Path, write: Write) -> None:
     errors = [f"{what} at step {n}" for n in range(6) for what in ("boom", "crash", "hang")]
     articles = write({"en/a.md": article(*errors), "zh/a.md": article(*errors), "en/b.md": article("oops", "alas")})

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import THOROUGH, running
+from conftest import CORPUS, THOROUGH, running
 
 from kb import KnowledgeBase
 from kb.errors import QueryError
@@ -26,7 +26,7 @@ COMMANDS = [
     ["show", "deque"],
     ["projects"],
     ["info"],
-    ["check"],
+    ["check", "--articles", str(CORPUS)],
     ["run", "--", "false"],
     ["last"],
     ["hook", "bash"],

@@ -70,6 +70,7 @@ def test_total_is_that_of_jieba(jieba_tokenizer: Any) -> None:
     assert jieba_tokenizer.total == kb_text._JIEBA_TOTAL
 
 
+@pytest.mark.thorough
 def test_segmenter_equals_jieba_on_random_runs(jieba_tokenizer: Any, all_of_jieba: Segmenter) -> None:
     @settings(
         max_examples=examples(100),
@@ -94,6 +95,7 @@ def test_dictionary_of_a_sentence_segments_it_as_jieba_does(jieba_tokenizer: Any
         assert segmenter.for_search(run) == jieba_tokenizer.lcut_for_search(run, HMM=False)
 
 
+@pytest.mark.thorough
 def test_questions_are_segmented_as_jieba_does(jieba_tokenizer: Any) -> None:
     questions = [json.loads(line)["query"] for line in (CASES / "questions.jsonl").read_text("utf-8").splitlines()]
     runs = [run for text in questions for run in kb_text._TOKEN.findall(clean(text)) if kb_text.HAN_CHAR.match(run)]

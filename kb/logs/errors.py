@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kb.logs.assertions import LINES_ABOVE, with_statement
 from kb.logs.classify import is_command, is_error_line
 from kb.text import HAN_CHAR
 
@@ -51,7 +52,12 @@ def looks_like_code(text: str) -> bool:
 
 def error_lines(text: str) -> list[str]:
     """The error lines of a log or a fence, in order, each once, stripped of surrounding space."""
-    found = (line.strip() for line in text.splitlines() if is_error_line(line))
+    lines = text.splitlines()
+    found = (
+        with_statement(line, lines[max(0, n - LINES_ABOVE) : n]).strip()
+        for n, line in enumerate(lines)
+        if is_error_line(line)
+    )
     return list(dict.fromkeys(found))
 
 

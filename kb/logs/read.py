@@ -12,6 +12,7 @@ import re
 from collections import deque
 
 from kb.errors import QueryError
+from kb.logs.assertions import LINES_ABOVE, with_statement
 from kb.logs.classify import classify, frame_of, has_prompt, is_announcement, is_error_line
 from kb.logs.prefix import strip_prefix
 from kb.logs.variables import mask
@@ -36,7 +37,6 @@ _HAS_LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING|ERROR)\b")
 _LEVEL = re.compile(r"\b(?:ERROR|CRITICAL|FATAL)\b")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 _HEADLESS = re.compile(r"[A-Za-z_][\w.]{0,100}(?:Error|Exception):")
-_BARE_ASSERTION = re.compile(r"(?:[A-Za-z_][\w.]{0,100}\.)?AssertionError")
 # A loss of 0 or nan, a gradient that is no number: the program goes on, and the training has failed.
 _NO_NUMBER = re.compile(
     r"\bloss['\"]?(?: is)?[ =:]{1,3}['\"]?(?:nan\b|0\.0{1,8}(?![\d.])|0(?![\d.]))"
@@ -73,9 +73,8 @@ def read(text: str, *, printed: bool = False) -> Query:
     lines = like_printed = 0
     in_traceback = False
     headless: tuple[str, str] | None = None
-    asserted = ""  # the statement in the last frame: what an assertion without a message says stands there
     raws = cut.split("\n")
-    for raw, following in zip(raws, [*raws[1:], ""], strict=True):
+    for n, (raw, following) in enumerate(zip(raws, [*raws[1:], ""], strict=True)):
         # A terminal shows what stands behind a line's last carriage return; one at its end is part of a line end.
         whole = _ends(raw.rstrip("\r").rsplit("\r", 1)[-1], MAX_LINE_CHARS)
         line = strip_prefix(whole)
@@ -105,21 +104,18 @@ def read(text: str, *, printed: bool = False) -> Query:
         if not stripped or kind in ("progress", "metrics"):
             left_out.setdefault(kind, whole.strip())
         elif frame or kind == "traceback":
-            in_traceback, asserted = True, ""
+            in_traceback = True
             if frame:
                 context.setdefault(frame, frame)
             else:
                 left_out.setdefault(kind, stripped)
         elif announces or (line[:1].isspace() and (in_traceback or kind in ("frame", "source"))):
             context.setdefault(stripped, stripped)
-            if in_traceback and stripped.startswith(("assert ", "assert(")):
-                asserted = stripped
         elif kind == "failure":
             in_traceback = False
-            if asserted and _BARE_ASSERTION.fullmatch(stripped):
-                line = stripped = f"{stripped}: {asserted}"
-                whole = prefix + line
-            asserted = ""
+            whole = with_statement(whole, raws[max(0, n - LINES_ABOVE) : n])
+            line = whole[len(prefix) :]
+            stripped = line.strip()
             key = mask(line)
             failures.pop(key, None)  # a repeated line counts where it stands last
             failures[key] = stripped

@@ -14,11 +14,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from kb.components import may_be_anyones
 from kb.errors import IndexCorrupt, QueryError
+from kb.logs.assertions import LINES_ABOVE, with_statement
 from kb.logs.classify import is_announcement, is_launcher_line, is_usual, says_failure, warns
 from kb.logs.codes import Codes, codes, contradicts, has_code_words
 from kb.logs.fingerprints import Fingerprint
@@ -49,6 +50,7 @@ MAX_JUDGED, MAX_KEY = 4096, 1000
 
 _DIGITS = b"0123456789"
 _TRACEBACK = b"Traceback (most recent call last)"
+_ASSERTION = b"AssertionError"
 
 
 class Scanner:
@@ -267,12 +269,25 @@ class Scan:
         for i in self._candidates(block):
             for part in lines[i].split(b"\r"):
                 self._judge(part, lines, i)
+        if _ASSERTION in block:
+            for part, i in self._bare_assertions(lines):
+                self._judge(part, lines, i)
         whole = len(lines) - 1
         self._number += whole
         self._before = [*self._before, *map(clip, lines[max(0, whole - BEFORE) : whole])][-BEFORE:]
 
     def _candidates(self, block: bytes) -> list[int]:
         return self._scanner.prefilter.candidates(block)
+
+    def _bare_assertions(self, lines: list[bytes]) -> Iterator[tuple[bytes, int]]:
+        """Where an assertion has no message: its line with the statement above it."""
+        for i, line in enumerate(lines):
+            if line.rstrip().endswith(_ASSERTION):
+                above = [*self._before[-LINES_ABOVE:], *lines[max(0, i - LINES_ABOVE) : i]]
+                text = text_of(line)
+                told = with_statement(text, [text_of(one) for one in above])
+                if told != text:
+                    yield told.encode(), i
 
     def _judge(self, part: bytes, lines: list[bytes], i: int) -> None:
         if i + 1 < len(lines) and _TRACEBACK in lines[i + 1] and is_announcement(text_of(part), text_of(lines[i + 1])):

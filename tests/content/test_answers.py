@@ -27,10 +27,7 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 
 @cache
 def _records() -> tuple[IssueRecord, ...]:
-    """By default of each ninth article."""
-    return tuple(
-        record for article in [*shipped_articles().values()][:: 1 if THOROUGH else 9] for record in article.records
-    )
+    return tuple(record for article in shipped_articles().values() for record in article.records)
 
 
 @cache

@@ -38,6 +38,7 @@ def printed(record: IssueRecord) -> Codes:
     return codes("\n".join(record.errors))
 
 
+@pytest.mark.thorough
 def test_no_question_contradicts_the_issue_that_answers_it(records: dict[str, list[IssueRecord]]) -> None:
     wrong = [
         (question["id"], record.id)
@@ -49,6 +50,7 @@ def test_no_question_contradicts_the_issue_that_answers_it(records: dict[str, li
     assert not wrong
 
 
+@pytest.mark.thorough
 def test_no_question_fails_a_condition_of_the_issue_that_answers_it(records: dict[str, list[IssueRecord]]) -> None:
     answers = [
         (question["id"], record.id, evaluate(record.conditions, quantities(question["query"])))
