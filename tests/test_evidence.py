@@ -172,7 +172,7 @@ def test_evidence_is_a_naive_loop(question: str, base: KnowledgeBase) -> None:
     means = [naive.sentences(records)["mean"] for records in near]
     scores = [hit.score for hit in hits]
     assert len(near) > 1
-    for i, (hit, records) in enumerate(zip(hits, near, strict=False)):
+    for i, (hit, records) in enumerate(zip(hits[:6], near, strict=False)):
         others, rivals = scores[:i] + scores[i + 1 :], means[:i] + means[i + 1 :]
         expected = {
             "lead": scores[i] - others[0],

@@ -6,7 +6,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from conftest import THOROUGH, examples
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -147,6 +147,6 @@ def test_time_grows_with_the_text(unit: str) -> None:
         fences.split(text)
         return time.process_time() - start
 
-    size = 1000 if THOROUGH else 400
+    size = 400
     few = min(seconds(size) for _ in range(3))
     assert min(seconds(4 * size) for _ in range(3)) < 10 * few + 0.05

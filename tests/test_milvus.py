@@ -374,7 +374,7 @@ def test_a_large_base_is_searched_by_a_graph(server: Server, segmented: Path, mo
 def test_the_same_hits_for_every_question(server: Server, both: Any, segmented: Path) -> None:
     questions = [json.loads(line) for line in (CASES / "questions.jsonl").read_text("utf-8").splitlines()]
     with KnowledgeBase.open(segmented) as here, KnowledgeBase.open(server.at("contract")) as there:
-        for number, one in enumerate(questions[: examples(120)]):
+        for number, one in enumerate(questions[: examples(60)]):
             options: list[dict[str, Any]] = [
                 {},
                 {"only": "zh"},

@@ -166,8 +166,10 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize(
+    ("state", "look"),
+    [(state, look) for state in STATES for look in LOOKS if look != "phone" or state in ("known", "issue", "browse")],
+)
 def test_axe_finds_nothing(state: str, look: str, visit: OpenPage, address: str) -> None:  # noqa: F811
     axe = pytest.importorskip("axe_core_python", reason='needs the extra: pip install -e ".[dev]"')
     script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")

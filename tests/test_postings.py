@@ -181,7 +181,7 @@ def made_up(size: int, seed: int = 0) -> list[Bag]:
 @pytest.mark.parametrize("group", [1, 8192])
 def test_the_best_of_many_records(count: int, group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maxscore, "_GROUP", group)
-    bags = made_up(2000 if THOROUGH else 400)
+    bags = made_up(1000 if THOROUGH else 400)
     terms, postings = postings_of(bags)
     mean = float(postings.lengths.mean())
     random = np.random.default_rng(count)
