@@ -1,4 +1,4 @@
-"""datasets-name-shadowed#2: a folder of that name is imported when the library is absent; without the folder it is not."""
+"""datasets-name-shadowed#2: a folder of that name is imported when the library is absent; without it, nothing is."""
 
 import sys
 from pathlib import Path

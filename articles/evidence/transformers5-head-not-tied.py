@@ -16,7 +16,7 @@ class ToyConfig(PretrainedConfig):
 
 class Toy(PreTrainedModel):
     config_class = ToyConfig
-    _tied_weights_keys = {"lm_head.weight": "emb.weight"}
+    _tied_weights_keys = {"lm_head.weight": "emb.weight"}  # noqa: RUF012
 
     def __init__(self, config: ToyConfig) -> None:
         super().__init__(config)
