@@ -5,17 +5,17 @@ log -> the issues that are right."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from kb import KnowledgeBase
 from kb.cli.run import _ask
-from kb.components import is_present
 from kb.evaluate import read_questions
-from kb.records import Verdict
+from kb.records import SearchResult, Verdict
 from kb.scan import Scanner
 from kb.search.explain import explain
 
@@ -30,6 +30,18 @@ RIGHT: dict[str, list[str]] = json.loads((WORLD / "logs" / "known" / "known.json
 def base(shipped_index: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.open(shipped_index) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def search(base: KnowledgeBase) -> Callable[[str], SearchResult]:
+    """Several tests ask the same lines."""
+    return cache(lambda text: base.search(text, 1))
+
+
+@pytest.fixture(scope="module")
+def run(base: KnowledgeBase) -> Callable[..., Any]:
+    """What `kb run COMMAND` makes of an output."""
+    return cache(lambda output, *command: _ask(base, output.encode(), command, None))
 
 
 class Said(NamedTuple):
@@ -107,17 +119,12 @@ def test_the_doors_agree(said: dict[str, Said]) -> None:
 
 
 @pytest.fixture(scope="module")
-def everyday(base: KnowledgeBase) -> tuple[int, list[str], list[str]]:
+def everyday(search: Callable[[str], SearchResult], run: Callable[..., Any]) -> tuple[int, list[str], list[str]]:
     """How many there are; those that a search knows; those of which `kb run` would speak."""
     lines = [json.loads(line) for line in (WORLD / "everyday.jsonl").read_text("utf-8").splitlines()]
-    searched, spoken = [], []
-    for one in (one for one in lines if one["issue"] is None):
-        if base.search(one["query"], 1).answered:
-            searched.append(one["id"])
-        found = explain(base.searcher, one["query"].encode())
-        command = tuple(one.get("command", "").split())
-        if found.answered and found.record and is_present(found.record, one["query"], command=command):
-            spoken.append(one["id"])
+    foreign = [one for one in lines if one["issue"] is None]
+    searched = [one["id"] for one in foreign if search(one["query"]).answered]
+    spoken = [one["id"] for one in foreign if run(one["query"], *one.get("command", "").split()).verdict == "known"]
     return len(lines), searched, spoken
 
 
@@ -134,10 +141,10 @@ def foreign_lines(path: Path) -> list[str]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("folder", ["world", "held"])
-def test_kb_run_compares_few_everyday_failures(folder: str, base: KnowledgeBase) -> None:
+def test_kb_run_compares_few_everyday_failures(folder: str, run: Callable[..., Any]) -> None:
     """It says so of a line that is like one of a known issue, whose software nothing names. Totals alone."""
     questions = [one for path in (WORLD.parent / folder).glob("everyday*.jsonl") for one in foreign_lines(path)]
-    compared = sum(_ask(base, one.encode(), (), None).resembles for one in questions)
+    compared = sum(run(one).resembles for one in questions)
     assert len(questions) > 200
     assert compared <= 0.03 * len(questions)
 
@@ -149,17 +156,19 @@ def test_a_search_knows_few_everyday_failures(everyday: tuple[int, list[str], li
 
 
 @pytest.mark.parametrize(("folder", "at_most", "at_least"), [("world", 0.04, 0.8), ("held", 0.05, 0.75)])
-def test_lines_of_other_software(folder: str, at_most: float, at_least: float, base: KnowledgeBase) -> None:
+def test_lines_of_other_software(
+    folder: str, at_most: float, at_least: float, search: Callable[[str], SearchResult]
+) -> None:
     """Totals alone, and nothing was fitted on those of `held`: nobody mends single lines of them."""
     (path,) = (WORLD.parent / folder).glob("everyday-*.jsonl")
     questions = read_questions(path.read_bytes(), str(path))
-    known = {one.id: result.hits[0].issue for one in questions if (result := base.search(one.query, 1)).answered}
+    known = {one.id: result.hits[0].issue for one in questions if (result := search(one.query)).answered}
     foreign, own = ([one for one in questions if bool(one.wanted) == wanted] for wanted in (False, True))
     assert sum(one.id in known for one in foreign) <= at_most * len(foreign)
     assert sum(known.get(one.id) in one.wanted for one in own) >= at_least * len(own)
 
 
-def test_what_programs_print_at_every_door(base: KnowledgeBase) -> None:
+def test_what_programs_print_at_every_door(base: KnowledgeBase, run: Callable[..., Any]) -> None:
     """Commands, exceptions, healthy logs, ordinary failures and logs of known issues, written by somebody who did not
     look at the other cases. Totals alone, as above. When first asked, search knew three wrongly, scan two, run none."""
     path = WORLD.parent / "held" / "printed.jsonl"
@@ -170,7 +179,7 @@ def test_what_programs_print_at_every_door(base: KnowledgeBase) -> None:
             known["search"][one.id] = [result.hits[0].issue]
         findings = scanner.scan([one.query.encode()]).findings
         known["scan"][one.id] = [finding.issue for finding in findings if finding.verdict == "known"]
-        answer = _ask(base, one.query.encode(), ("sh", "-c", "cat log; exit 1"), None)
+        answer = run(one.query, "sh", "-c", "cat log; exit 1")
         if answer.verdict == "known" and answer.record:
             known["run"][one.id] = [answer.record.issue]
     foreign, own = ([one for one in questions if bool(one.wanted) == wanted] for wanted in (False, True))
