@@ -51,10 +51,10 @@ before, most of them about the programs that the articles are about, {world} are
 
 The articles were checked once, all but {left} issues, claim by claim (error lines, causes, commands, flags,
 versions), by somebody who wrote none of them: in the sources of packages, by running, in documentation and threads.
-Grave is a step that fails or harms for many who take it word for word. The counts are those before mending; all that was found is mended in both languages.
-Not checkable is what no source within reach tells: symptoms of threads that are gone, hardware that was not there,
-remedies by reasoning. One reading does not find everything. The counts are the readers' own tallies; those of each
-issue, and what was found: [checked.jsonl](checked.jsonl).
+Grave is a step that fails or harms for many who take it word for word. The counts are those before mending; all that
+was found is mended in both languages. Not checkable is what no source within reach tells: symptoms of threads that
+are gone, hardware that was not there, remedies by reasoning. One reading does not find everything. The counts are the
+readers' own tallies; those of each issue, and what was found: [checked.jsonl](checked.jsonl).
 
 | articles | issues | claims | right | not checkable | imprecise | wrong | grave |
 |---|---:|---:|---:|---:|---:|---:|---:|
