@@ -16,7 +16,7 @@ SCALE = Path(__file__).parents[1] / "scripts/bench/scale.py"
 def test_an_index_is_measured_again_as_it_is(tmp_path: Path) -> None:
     """What is measured leaves it as it was, so that a changed kb can be measured on it."""
     command = [sys.executable, str(SCALE), "--folder", str(tmp_path), "--sizes", "100", "--cold", "1"]
-    command += ["--questions", "10"]
+    command += ["--peers", "--questions", "10"]
     kept = []
     for more in ([], ["--no-build"]):
         done = subprocess.run([*command, *more], capture_output=True, text=True, timeout=300)

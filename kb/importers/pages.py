@@ -12,6 +12,7 @@ from kb.articles import MAX_BYTES
 from kb.errors import ArticleError
 from kb.importers.form import DraftArticle, DraftIssue, fenced, slug_from
 from kb.importers.web import Page, read_html
+from kb.logs.errors import error_lines
 from kb.records import IssueRecord
 from kb.scraped import parse
 from kb.text import fences
@@ -113,6 +114,9 @@ def _slug(name: str, title: str) -> str:
 
 def _draft_issue(record: IssueRecord, project: str | None) -> DraftIssue:
     """Error lines that the symptom does not show are put above it."""
-    lost = [line for line in record.errors if line not in record.symptom and line not in record.title]
+    shown = error_lines(record.symptom)  # an assertion is told with its statement, which stands a line above it
+    lost = [
+        line for line in record.errors if line not in shown and line not in record.symptom and line not in record.title
+    ]
     symptom = "\n\n".join([*([fenced("\n".join(lost))] if lost else []), *([record.symptom] if record.symptom else [])])
     return DraftIssue(record.title, symptom, record.cause, record.fix, record.aliases, project)

@@ -68,7 +68,7 @@ def _is_named(question: dict[str, Any], result: SearchResult) -> bool:
 FLOORS = {  # kind: first, within three, known, known or likely and the right one among those named
     "line": (0.92, 0.97, 0.86, 0.9),
     "trace": (0.85, 0.89, 0.88, 0.82),
-    "keywords": (0.9, 0.98, 0.7, 0.79),
+    "keywords": (0.9, 0.98, 0.68, 0.79),
     "mixed": (0.95, 0.98, 0.78, 0.92),
     "description": (0.93, 0.97, 0.54, 0.73),
 }
