@@ -155,8 +155,8 @@ def is_present(record: IssueRecord, text: str, *, command: Collection[str] = (),
 def may_be_anyones(record: IssueRecord, lines: Collection[str], text: str) -> bool:
     """Do these lines, by which the issue was found, stand in the messages of any program, and does the text around them
     not name its software? `Illegal instruction` says nothing about Paddle. Of the system every program speaks."""
-    names = components(record)
-    if not lines or not names or names <= _SYSTEM or not all(map(is_everyones, lines)):
+    is_the_systems = record.project is not None and _named_after(record.project) in _SYSTEM
+    if not lines or is_the_systems or not components(record) or not all(map(is_everyones, lines)):
         return False
     return not is_present(record, text)
 

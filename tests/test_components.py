@@ -112,7 +112,7 @@ def test_whether_it_takes_part(
 )
 def test_what_any_program_may_print(one: IssueRecord, line: str, text: str, anyones: bool) -> None:
     assert may_be_anyones(one, [line], f"{text}\n{line}") is anyones
-    assert not may_be_anyones(one, [], text)  # a description
+    assert not may_be_anyones(one, [], text)
 
 
 @pytest.mark.thorough

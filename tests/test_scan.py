@@ -179,20 +179,25 @@ AssertionError
 """
 
 
+@pytest.fixture(scope="module")
+def of_shards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    folder = tmp_path_factory.mktemp("shards")
+    shutil.copytree(CORPUS, folder / "articles")
+    (folder / "articles" / "en" / "shards.md").write_text(ASSERTION, encoding="utf-8")
+    build(folder / "articles", folder / "index")
+    with KnowledgeBase.open(folder / "index") as base:
+        yield base
+
+
 @pytest.mark.parametrize("prefix", ["", "[rank1]: "])
 @pytest.mark.parametrize("carets", [[], ["    ^^^^^^^"]], ids=["plain", "with marks"])
 def test_an_assertion_without_a_message_is_known_by_its_statement(
-    write: Write, tmp_path: Path, prefix: str, carets: list[str]
+    of_shards: KnowledgeBase, prefix: str, carets: list[str]
 ) -> None:
-    articles = write({"en/shards.md": ASSERTION})
-    shutil.copytree(CORPUS, articles, dirs_exist_ok=True)
-    build(articles, tmp_path / "index")
-
     def found(statement: str) -> list[tuple[str, int]]:
         frame = ["Traceback (most recent call last):", '  File "/x/shards.py", line 3, in load', f"    {statement}"]
         raised = [f"{prefix}{line}" for line in (*frame, *carets, "AssertionError")]
-        with KnowledgeBase.open(tmp_path / "index") as base:
-            report = base.scan([encoded([*HEALTHY_LINES[:40], *raised, *HEALTHY_LINES[:20]])])
+        report = of_shards.scan([encoded([*HEALTHY_LINES[:40], *raised, *HEALTHY_LINES[:20]])])
         return [(finding.issue, finding.first_line) for finding in report.findings]
 
     assert found("assert len(self.shard_queue) > 0") == [("shards#1", 44 + len(carets))]

@@ -209,7 +209,8 @@ class Scan:
         record = translations.get(lang) or next(iter(translations.values()))
         confidence, text = result.hits[0].confidence, lines[number - 1][:HALF_LINE]
         found = Finding(issue, record, confidence, number, number, 1, 1, text, self._scanner.searcher.base)
-        return (_less_sure_if_anyones(found, result.read_as.signatures, log),)
+        asked = result.read_as.signatures or (result.read_as.prose,)
+        return (_less_sure_if_anyones(found, asked, log),)
 
     def move_to(self, scanner: Scanner) -> None:
         """Looks for the issues of a newer snapshot from the next line on. What was found stays found, with its new
