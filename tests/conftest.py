@@ -55,7 +55,7 @@ def examples(thorough: int) -> int:
     return thorough if THOROUGH else max(10, thorough // 4)
 
 
-CASES_EACH = 3
+CASES_EACH = 2
 """At most so many cases of a parametrized test are asked in the default run."""
 
 
