@@ -10,6 +10,7 @@ lines, or the fingerprints that match a line. Everything works on text alone, in
     codes         exit codes, Xid, CANN, InfiniBand, CUDA and HTTP codes of a text, and whether two texts contradict
     quantities    the named numbers of known messages: memory, the number of a collective, sizes of tensors
     conditions    what an article demands of these: `unallocated >= 0.5 GiB`
+    structured    logs of JSON objects -> the lines that a plain log would have
     read          a pasted question or log -> `Query`: signatures, prose, context
     errors        the error lines that a page quotes, in a fence or inside a sentence
     fingerprints  error lines as runs of words, and what a word weighs

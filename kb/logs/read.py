@@ -15,6 +15,7 @@ from kb.errors import QueryError
 from kb.logs.assertions import LINES_ABOVE, with_statement
 from kb.logs.classify import classify, frame_of, has_prompt, is_announcement, is_error_line
 from kb.logs.prefix import strip_prefix
+from kb.logs.structured import unfolded
 from kb.logs.variables import mask
 from kb.records import Lang, Query
 from kb.text import HAN_CHAR, clean
@@ -56,7 +57,7 @@ def read(text: str, *, printed: bool = False) -> Query:
 
     Raises QueryError for what is no text, or has not a single letter or digit."""
     _require_text(text)
-    cut = clean(_ANSI.sub("", _shortened(text)))
+    cut = clean(_ANSI.sub("", unfolded(_shortened(text))))
     if not any(char.isalnum() for char in cut):
         raise QueryError(
             "there is nothing to look for in this question", hint="paste an error message or describe the problem"

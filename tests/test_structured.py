@@ -1,0 +1,78 @@
+"""A log of JSON objects is read as the plain log that the program meant to print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kb import KnowledgeBase
+from kb.logs.read import read
+from kb.logs.structured import unfolded
+
+TRACE = [
+    "Traceback (most recent call last):",
+    '  File "/app/train.py", line 10, in <module>',
+    "    run()",
+    "IndexError: pop from an empty deque",
+]
+AT = "2026-01-02T10:00:00.1Z"
+NO_BREAK = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=60)
+
+
+def docker(line: str) -> str:
+    return json.dumps({"log": f"{line}\n", "stream": "stderr", "time": AT})
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        [*map(docker, TRACE)],
+        [f"{AT} {docker(line)}" for line in TRACE],
+        [json.dumps({"ts": 1.5, "level": "info", "msg": "starts"}), *map(docker, TRACE)],
+        [json.dumps({"asctime": AT, "levelname": "ERROR", "message": "failed", "exc_info": "\n".join(TRACE)})],
+        [json.dumps({"level": 50, "err": {"type": "IndexError", "message": "pop from an empty deque"}})],
+        [json.dumps({"@timestamp": AT, "message": "x", "error": {"stack_trace": "\n".join(TRACE)}})],
+    ],
+    ids=["docker", "a time before", "others between", "python", "pino", "elastic"],
+)
+def test_the_failure_is_found(wrapped: list[str], index: Path) -> None:
+    text = "\n".join(wrapped)
+    assert TRACE[-1] in read(text).signatures
+    with KnowledgeBase.open(index) as base:
+        result = base.search(text)
+        assert (result.verdict, result.hits[0].issue) == ("known", "ms-swift-ovis2-grpo#2")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"error": {"message": "The model `x` does not exist", "type": "NotFoundError"}}',  # an answer of an API
+        '{"loss": 0.0, "grad_norm": NaN, "time": 3}',
+        '{"level": "error"}',
+        '{"level": "error", "msg": "cut off',
+        '{"level": ' + "[" * 100_000 + "}",
+        '{"ts": ' + "9" * 10_000 + ', "msg": "x"}',
+        "{'loss': 0.0}",
+    ],
+    ids=range(7),
+)
+def test_what_stays_as_it_is(line: str) -> None:
+    assert unfolded(line) == line
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(lines=st.lists(NO_BREAK, max_size=8))
+def test_what_docker_wrapped_comes_out(lines: list[str]) -> None:
+    said = [line for line in lines if line.strip()]
+    assert unfolded("\n".join(map(docker, said))) == "\n".join(said)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(text=st.text() | st.lists(NO_BREAK.map(docker) | st.text(max_size=20)).map("\n".join))
+def test_whatever_it_is(text: str) -> None:
+    assert isinstance(unfolded(text), str)
