@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pty
@@ -12,10 +13,12 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import CORPUS, THOROUGH, running
 
 from kb import KnowledgeBase
-from kb.errors import QueryError
+from kb.cli import cli
+from kb.errors import ExtraMissing, QueryError
 
 POP = "IndexError: pop from an empty deque"
 DEQUE = "ms-swift-ovis2-grpo#2"
@@ -152,3 +155,16 @@ def _wait_until_idle(pid: int) -> None:
         used = now
         if quiet >= 8:
             return
+
+
+@pytest.mark.parametrize(("command", "extra"), [(["serve"], "serve"), (["mcp", "--http"], "mcp")])
+def test_what_is_missing_is_said_before_the_base_is_opened(
+    command: list[str], extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("kb.cli.serve")
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "open_base", lambda *_, **__: pytest.fail("the base was opened"))
+    monkeypatch.setattr(importlib.import_module("kb.cli.mcp"), "find_spec", lambda name: True)
+    ended = CliRunner().invoke(cli, command)
+    assert isinstance(ended.exception, ExtraMissing)
+    assert f"the extra `{extra}`" in str(ended.exception)

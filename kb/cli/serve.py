@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
+_PACKAGES = {"serve": ("starlette", "uvicorn", "pydantic", "prometheus_client"), "mcp": ("mcp", "uvicorn")}
 _MAKE_TOKEN = "export KB_TOKEN=$(python3 -c 'import secrets; print(secrets.token_urlsafe(24))')"
 
 
@@ -147,6 +149,7 @@ def serve(
     even by --access-log. docs/deploy.md has files for systemd, containers, nginx and Kubernetes.
     """
     host = host.casefold()
+    _require_extra(only_agents)
     at_home = _is_loopback(host)
     token = token_of(token, token_file)
     if not at_home and token is None:
@@ -187,6 +190,13 @@ def serve(
                 _answer(base, rules, place, ready, access_log, roots, heard, only_agents=only_agents)
             except OSError as error:
                 raise _taken(host, port, error) from None
+
+
+def _require_extra(only_agents: bool) -> None:
+    """Before the base is opened, which may take a while. Looks for the packages and imports none of them yet."""
+    name = "mcp" if only_agents else "serve"
+    if not all(map(find_spec, _PACKAGES[name])):
+        raise ExtraMissing(f"kb serve needs the extra `{name}`", hint=f'pip install "kb-issues[{name}]"')
 
 
 def _fork(workers: int, place: Place, index: str | Path | None, bases: tuple[str, ...]) -> Worker:
@@ -239,24 +249,20 @@ def _answer(
     only_agents: bool,
 ) -> None:
     """Until a signal comes: the whole server, or one of its workers."""
-    try:
-        from kb.serve.listen import serve_at
-
-        if only_agents:  # it needs less: the extra `mcp` alone
-            from kb.serve.mcp import create_mcp_app
-        else:
-            from kb.serve import create_app
-    except ModuleNotFoundError:
-        raise ExtraMissing("kb serve needs the extra `serve`", hint='pip install "kb-issues[serve]"') from None
     from kb.serve.access import line
+    from kb.serve.listen import serve_at
 
     def log(scope: Scope, status: int, seconds: float) -> None:
         echo(line(scope, status, seconds), err=True)
 
     told = log if access_log else None
     if only_agents:
+        from kb.serve.mcp import create_mcp_app
+
         app = create_mcp_app(base, rules, log=told, roots=roots)
     else:
+        from kb.serve import create_app
+
         app = create_app(base, rules, feedback=feedback, log=told, roots=roots)
     with _ended_by(signal.SIGINT):  # the server ends its requests, then raises the signal again
         serve_at(place, app, ready=ready, lifespan=True)
