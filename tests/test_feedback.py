@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -702,6 +703,7 @@ def test_a_log_in_which_nothing_is_found(client: TestClient, heard: Feedback) ->
     assert _misses(heard, 1) == [("RuntimeError: flux capacitor desynchronised after <n> s on <host>", 1)]
 
 
+@pytest.mark.skipif(find_spec("uvicorn") is None, reason="needs the extra `serve`")
 def test_a_server_with_a_file_that_is_none(index: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad"
     bad.write_bytes(b"x" * 5000)

@@ -149,7 +149,6 @@ def serve(
     even by --access-log. docs/deploy.md has files for systemd, containers, nginx and Kubernetes.
     """
     host = host.casefold()
-    _require_extra(only_agents)
     at_home = _is_loopback(host)
     token = token_of(token, token_file)
     if not at_home and token is None:
@@ -158,6 +157,7 @@ def serve(
         )
     if workers > 1 and not hasattr(os, "fork"):
         raise click.BadParameter(say("this system cannot fork, so 1 is all"), param_hint="--workers")
+    _require_extra(only_agents)
     # One question multiplies small matrices: threads of BLAS gain nothing, and on a busy machine they wait for each
     # other, which makes a question three times as slow. numpy reads these variables when it is imported.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -35,6 +35,9 @@ sslerror, sslcertverificationerror, httperror, maxretryerror, gaierror, jsondeco
 oomkilled, crashloopbackoff, imagepullbackoff, errimagepull, back off restarting failed container
 server disconnected without sending a response, server disconnected, serverdisconnectederror, clientoserror
 remoteprotocolerror, no running event loop, terminate called without an active exception
+expecting value, expecting property name enclosed in double quotes, unterminated string starting at, extra data
+json decoder, requests exceptions, truncated data, illegal multibyte sequence, invalid continuation byte
+utf 16 le, utf 16 be, unexpected end of data
 the following packages have unmet dependencies, unable to correct problems you have held broken packages
 subprocess calledprocesserror command, calledprocesserror, returned non zero exit status
 """
@@ -116,6 +119,11 @@ def only_in_messages(name: str, text: str) -> bool:
     return any(0 < said.count(f" {word} ") <= sum(map(said.count, listed[word])) for word in words)
 
 
+# What differs from one run to the next: where a parser of text stopped, and the byte there.
+_PLACE = re.compile(r"\bline \d+,? column \d+|\(char \d+\)|\b0x[0-9a-f]{2}\b")
+
+
 def is_everyones(line: str) -> bool:
     """Has the line no word but those that the messages of any program have?"""
-    return not any(word.isalpha() for word in own_words(line) - python_words() - type_names())
+    words = own_words(_PLACE.sub(" ", line)) - python_words() - type_names()
+    return not any(word.isalpha() for word in words)
