@@ -276,8 +276,7 @@ class KnowledgeBase:
             if result.answered and not printed and min_confidence >= KNOWN_AT:
                 from kb.components import may_be_anyones
 
-                asked = result.read_as.signatures or (result.read_as.prose,)
-                if may_be_anyones(result.hits[0].record, asked, text):
+                if may_be_anyones(result.hits[0].record, result.read_as.says, text):
                     return less_sure(result)
             return result
 

@@ -117,7 +117,7 @@ _PROJECTS |= dict.fromkeys(("paddle2onnx", "x2paddle"), "paddle")
 _EVERYWHERE = {"numpy", "opencv", "pillow", "pip", "scikit-learn", "tqdm"}  # components of their own issues alone
 _FRAME = re.compile(r"(?:site|dist)-packages[/\\](\w+)")
 _SYSTEM = {"linux"}
-_OF_ANY_PROGRAM = {"python"}  # that a text names it says nothing about whose failure it is
+_OF_ANY_PROGRAM = {"python"}  # that it takes part says nothing about whose failure it is
 _MISSING = re.compile(r"No module named ['\"]?[\w.]{1,100}['\"]?")
 _OWN = {"numpy", "tokenizers", "safetensors", "tqdm"}  # packages that kb itself may have loaded
 
@@ -149,7 +149,7 @@ def is_present(record: IssueRecord, text: str, *, command: Collection[str] = (),
         or any(package in modules and package not in _OWN for package in packages)
         or _in_text(name).search(text)
         or _in_text(name).search(words)
-        for name in components(record)
+        for name in components(record) - _OF_ANY_PROGRAM
     )
 
 
@@ -159,7 +159,7 @@ def may_be_anyones(record: IssueRecord, lines: Collection[str], text: str) -> bo
     is_the_systems = record.project is not None and _named_after(record.project) in _SYSTEM
     if not lines or is_the_systems or not components(record) or not all(map(is_everyones, lines)):
         return False
-    return not any(_in_text(name).search(text) for name in components(record) - _OF_ANY_PROGRAM)
+    return not is_present(record, text)
 
 
 def _named_after(project: str) -> str:

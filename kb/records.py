@@ -198,6 +198,11 @@ class Query:
     is_log: bool = False
     """a program printed this, and nobody wrote around it"""
 
+    @property
+    def says(self) -> tuple[str, ...]:
+        """What it is searched by: its error lines, or else its prose; nothing of a text that has neither."""
+        return self.signatures or ((self.prose,) if self.prose else ())
+
 
 @dataclass(frozen=True, slots=True)
 class Ranking:

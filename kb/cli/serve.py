@@ -196,7 +196,7 @@ def _require_extra(only_agents: bool) -> None:
     """Before the base is opened, which may take a while. Looks for the packages and imports none of them yet."""
     name = "mcp" if only_agents else "serve"
     if not all(map(find_spec, _PACKAGES[name])):
-        raise ExtraMissing(f"kb serve needs the extra `{name}`", hint=f'pip install "kb-issues[{name}]"')
+        raise ExtraMissing(f"this needs the extra `{name}`", hint=f'pip install "kb-issues[{name}]"')
 
 
 def _fork(workers: int, place: Place, index: str | Path | None, bases: tuple[str, ...]) -> Worker:

@@ -41,6 +41,13 @@ utf 16 le, utf 16 be, unexpected end of data
 the following packages have unmet dependencies, unable to correct problems you have held broken packages
 subprocess calledprocesserror command, calledprocesserror, returned non zero exit status
 """
+# What glibc and Windows print in Chinese.
+_IN_CHINESE = """
+浮点数例外, 段错误, 总线错误, 非法指令, 已放弃, 已中止, 核心已转储, 吐核, 已杀死, 断开的管道, 设备上没有空间
+磁盘空间不足, 超出磁盘限额, 无法分配内存, 权限不够, 拒绝访问, 不允许的操作, 没有那个文件或目录, 找不到指定的文件
+地址已在使用, 拒绝连接, 连接超时, 连接被对方重设, 没有到主机的路由, 未找到命令
+不是内部或外部命令 也不是可运行的程序, 或批处理文件
+"""
 # What servers and clients call the codes of HTTP, and what they shorten.
 _OF_SERVERS = """
 access denied, connection reset, gateway time out, moved permanently, payload too large, service temporarily unavailable
@@ -73,7 +80,9 @@ def python_words() -> frozenset[str]:
 
 @cache
 def _everyones() -> re.Pattern[str]:
-    return _any_of([*_of_the_system(), *re.split(", |\n", _OF_LIBRARIES), *_lists()["names"], *_lists()["http"]])
+    return _any_of(
+        [*_of_the_system(), *re.split(", |\n", _OF_LIBRARIES + _IN_CHINESE), *_lists()["names"], *_lists()["http"]]
+    )
 
 
 @cache

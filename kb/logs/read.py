@@ -72,7 +72,7 @@ def read(text: str, *, printed: bool = False) -> Query:
     first: dict[str, str] = {}  # of the failures, in the order of their first occurrence, with their prefixes
     launched: dict[str, str] = {}  # the same of what launchers print
     lines = like_printed = 0
-    in_traceback = False
+    in_traceback = ends_in_traceback = False
     headless: tuple[str, str] | None = None
     raws = cut.split("\n")
     for n, (raw, following) in enumerate(zip(raws, [*raws[1:], ""], strict=True)):
@@ -113,7 +113,7 @@ def read(text: str, *, printed: bool = False) -> Query:
         elif announces or (line[:1].isspace() and (in_traceback or kind in ("frame", "source"))):
             context.setdefault(stripped, stripped)
         elif kind == "failure":
-            in_traceback = False
+            in_traceback, ends_in_traceback = False, in_traceback
             whole = with_statement(whole, raws[max(0, n - LINES_ABOVE) : n])
             line = whole[len(prefix) :]
             stripped = line.strip()
@@ -123,6 +123,7 @@ def read(text: str, *, printed: bool = False) -> Query:
             first.setdefault(key, whole.strip())
         else:
             in_traceback = False
+            ends_in_traceback &= kind == "launcher"
             if kind == "warning":
                 warnings[mask(line)] = stripped
             elif kind == "launcher":
@@ -150,7 +151,7 @@ def read(text: str, *, printed: bool = False) -> Query:
             words, behind = described, [*behind, *typed]
     lang = _lang("\n".join((*words, *signatures)))
     is_log = printed or lines >= LONG_LOG_LINES
-    is_log = is_log or (lines >= LEAST_LOG_LINES and like_printed >= LEAST_PRINTED * lines)
+    is_log = is_log or (lines >= LEAST_LOG_LINES and (like_printed >= LEAST_PRINTED * lines or ends_in_traceback))
     said = _failures(first, launched) if lines > 1 or printed else ()
     return Query(text, lang, signatures, "\n".join(words), "\n".join(behind), said, is_log)
 

@@ -1,52 +1,74 @@
-"""Logs whose lines are JSON objects (Docker's json-file, structlog, python-json-logger, zap, Elastic's form): what the
-program meant to say, line by line, as it would stand in a plain log."""
+"""Logs whose lines are JSON objects (of Docker, Google Cloud, structlog, python-json-logger, pino, zap, in Elastic's
+form): what the program meant to say, line by line, as it would stand in a plain log."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from kb.logs.prefix import HEAD_CHARS
 
-__all__ = ["unfolded"]
+__all__ = ["unfolded", "unfolded_line"]
 
 # The body of an API's error is such an object as well, and articles print it as it is: only one of a log says when it
 # was written, or how grave it is.
 _WHEN = ("time", "ts", "timestamp", "@timestamp", "asctime", "datetime")
 _LEVEL = ("level", "levelname", "lvl", "severity", "loglevel", "log.level")
-_TEXT = ("log", "message", "msg", "event", "text")
-_MORE = ("error", "err", "exception", "exc_info", "stack_trace", "stacktrace", "stack", "traceback")
-_WITHIN = ("type", "name", "message", "stack_trace", "stack", "traceback")  # of an error that is an object
+_LEVELS = dict.fromkeys(["DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"])
+_NUMBERS = {20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}  # pino, bunyan
+_TEXT = ("log", "textPayload", "message", "msg", "event")
+_WITHIN = ("fields", "jsonPayload")  # objects that hold the message
+_ERROR = ("error", "err", "exception", "exc_info", "exc_text", "stack_trace", "stacktrace", "stack", "traceback")
+_FLAT = ("error.message", "error.stack_trace")
+_SAYS, _TRACE = ("type", "name", "message"), ("stack_trace", "stack", "traceback")  # of an error that is an object
+_OBJECT = re.compile(r'\{ ?"')
 
 
 def unfolded(log: str) -> str:
     """The text with each such object replaced by its level, its message and what it says of the error; all other lines
     as they are. Time is linear in the text."""
-    if '{"' not in log:
-        return log
-    return "\n".join(_line(line) for line in log.split("\n"))
+    return "\n".join(map(unfolded_line, log.split("\n"))) if '"' in log else log
 
 
-def _line(line: str) -> str:
-    start = line.find('{"', 0, HEAD_CHARS)
-    if start < 0 or not line.rstrip().endswith("}"):
+def unfolded_line(line: str) -> str:
+    """A line that is such an object as the lines it stands for; any other as it is."""
+    found = _OBJECT.search(line, 0, HEAD_CHARS)
+    end = line.rstrip().rstrip(",")
+    if found is None or not end.endswith("}"):
         return line
     try:
-        found = json.loads(line[start:])
+        said = json.loads(end[found.start() :])
     except (ValueError, RecursionError):
         return line
-    if not isinstance(found, dict) or found.keys().isdisjoint((*_WHEN, *_LEVEL)):
+    if not isinstance(said, dict) or said.keys().isdisjoint((*_WHEN, *_LEVEL)):
         return line
-    text = "\n".join(part.rstrip("\n") for key in (*_TEXT, *_MORE) for part in _texts(found.get(key)))
-    if not text.strip():
-        return line
-    level = next((found[key] for key in _LEVEL if isinstance(found.get(key), str)), "")
-    return f"{line[:start]}{level.upper()}: {text}" if level else line[:start] + text
+    text = "\n".join(part.rstrip("\n") for part in _parts(said) if part.strip())
+    return f"{line[: found.start()]}{_level(said)}{text}" if text else line
 
 
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield ": ".join(value[key] for key in _WITHIN[:3] if isinstance(value.get(key), str))
-        yield from (value[key] for key in _WITHIN[3:] if isinstance(value.get(key), str))
+def _level(said: dict[str, Any]) -> str:
+    """As a plain log has it in front of a line. What Google Cloud writes there of a program's plain output says only on
+    which stream it came."""
+    if "textPayload" in said:
+        return ""
+    values = (said[key] for key in _LEVEL if key in said)
+    names = (_NUMBERS.get(value, "") if type(value) is int else str(value).upper() for value in values)
+    return next((f"[{name}] " for name in names if name in _LEVELS), "")
+
+
+def _parts(said: dict[str, Any]) -> Iterator[str]:
+    for key in _TEXT:
+        if isinstance(said.get(key), str):
+            yield said[key]
+    for key in _WITHIN:
+        if isinstance(said.get(key), dict):
+            yield from _parts(said[key])
+    for key in (*_ERROR, *_FLAT):
+        value = said.get(key)
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            yield ": ".join(value[name] for name in _SAYS if isinstance(value.get(name), str))
+            yield from (value[name] for name in _TRACE if isinstance(value.get(name), str))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,9 @@ from kb.logs.codes import Codes, codes, contradicts, has_code_words
 from kb.logs.fingerprints import Fingerprint
 from kb.logs.levels import process_of
 from kb.logs.lines import HALF_LINE, Lines, clip, excerpt, informative_part, text_of
+from kb.logs.prefix import HEAD_CHARS
 from kb.logs.read import MAX_QUERY_CHARS
+from kb.logs.structured import unfolded_line
 from kb.logs.words import words_of
 from kb.records import IssueRecord, Lang
 from kb.scan.fingerprints import Fingerprints
@@ -51,6 +54,8 @@ MAX_JUDGED, MAX_KEY = 4096, 1000
 _DIGITS = b"0123456789"
 _TRACEBACK = b"Traceback (most recent call last)"
 _ASSERTION = b"AssertionError"
+_OBJECT = re.compile(rb'\{ ?"')
+_MAX_OBJECT = 1 << 18  # bytes of a line that is read as JSON
 
 
 class Scanner:
@@ -209,8 +214,7 @@ class Scan:
         record = translations.get(lang) or next(iter(translations.values()))
         confidence, text = result.hits[0].confidence, lines[number - 1][:HALF_LINE]
         found = Finding(issue, record, confidence, number, number, 1, 1, text, self._scanner.searcher.base)
-        asked = result.read_as.signatures or (result.read_as.prose,)
-        return (_less_sure_if_anyones(found, asked, log),)
+        return (_less_sure_if_anyones(found, result.read_as.says, log),)
 
     def move_to(self, scanner: Scanner) -> None:
         """Looks for the issues of a newer snapshot from the next line on. What was found stays found, with its new
@@ -264,6 +268,8 @@ class Scan:
     def _read(self, block: bytes) -> None:
         if not block:
             return
+        if _OBJECT.search(block):
+            block = b"\n".join(map(_as_plain, block.split(b"\n")))
         lines = block.split(b"\n")
         self._has_traceback = self._has_traceback or _TRACEBACK in block
         self._complete(lines)
@@ -403,6 +409,15 @@ class Scan:
             return False
         tally.issue, tally.confidence = self._scanner.issue_at(first), best.confidence
         return True
+
+
+def _as_plain(line: bytes) -> bytes:
+    """A JSON object of a log as what the program meant to say, its lines as parts of the same line."""
+    if len(line) > _MAX_OBJECT or not _OBJECT.search(line, 0, HEAD_CHARS):
+        return line
+    text = decode(line)
+    plain = unfolded_line(text)
+    return line if plain is text else plain.replace("\n", "\r").encode("utf-8", "replace")
 
 
 def _less_sure_if_anyones(finding: Finding, lines: Collection[str], log: str) -> Finding:

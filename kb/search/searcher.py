@@ -181,8 +181,13 @@ class Searcher:
         scores = ranking.scores(found.features, weights)
         every = np.lexsort((found.rows, -scores, found.ruled_out))  # what a number rules out comes last
         order = every[found.inside[every]]
-        close = MOST_LIKELY + sum(at in found.ways_out for at in order[:MOST_LIKELY].tolist())  # families take no place
-        order = order[: max(k, close)]
+        # Families take no place, and one that narrower issues outrank may be what a short question is about.
+        first = order[: 2 * MOST_LIKELY].tolist()
+        families = [at for at in first if at in found.ways_out]
+        others = [at for at in first if at not in found.ways_out]
+        close = min(len(others), MOST_LIKELY) + len(families)
+        near = [*others[:MOST_LIKELY], *families, *others[MOST_LIKELY:]]
+        order = np.array([*near, *order[len(first) :]], order.dtype)[: max(k, close)]
         question = Question(query, shares, self._information, self._names, self.encoder)
         verified = self._verified(question, found, scores, every, order)
         # The first few are ordered by the closer look.
