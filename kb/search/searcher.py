@@ -182,7 +182,7 @@ class Searcher:
         every = np.lexsort((found.rows, -scores, found.ruled_out))  # what a number rules out comes last
         order = every[found.inside[every]]
         # Families take no place, and one that narrower issues outrank may be what a short question is about.
-        first = order[: 2 * MOST_LIKELY].tolist()
+        first = order[: MOST_LIKELY + 1].tolist()
         families = [at for at in first if at in found.ways_out]
         others = [at for at in first if at not in found.ways_out]
         close = min(len(others), MOST_LIKELY) + len(families)

@@ -52,7 +52,7 @@ where the search knows it"""
 WORD_BY_WORD, NEARLY = 0.97, 0.8
 """the share of a line from which an issue prints it, and from which another one prints it nearly"""
 
-NOTHING_ELSE, ITS_SUBJECT = 0.85, 0.15
+NOTHING_ELSE, ITS_SUBJECT = 0.85, 0.1
 """the share of a question that a family says in any words, and the share of its title that the question says, from
 which a question is about nothing else"""
 
