@@ -107,6 +107,9 @@ def test_whether_it_takes_part(
         (RAY, "TypeError: argument of type 'bool' is not iterable", 'File "/x/site-packages/ray/a.py", line 4', False),
         (TORCH, "RuntimeError: received 0 items of ancdata", 'File "/home/k/a.py", line 4', False),
         (record("Linux"), "OSError: [Errno 28] No space left on device", 'File "/home/k/a.py", line 4', False),
+        (record("Linux", tags=("ray",)), "OSError: [Errno 28] No space left on device", "./a", False),  # Linux owns it
+        (record("Python", tags=("pandas",)), "ValueError: I/O operation on closed file", "Python 3.11.7", True),
+        (PADDLE, "段错误 (核心已转储)", "./encoder", True),
         (record(None), "Killed", "make", False),
     ],
 )

@@ -37,8 +37,11 @@ def docker(line: str) -> str:
         [json.dumps({"asctime": AT, "levelname": "ERROR", "message": "failed", "exc_info": "\n".join(TRACE)})],
         [json.dumps({"level": 50, "err": {"type": "IndexError", "message": "pop from an empty deque"}})],
         [json.dumps({"@timestamp": AT, "message": "x", "error": {"stack_trace": "\n".join(TRACE)}})],
+        [json.dumps({"@timestamp": AT, "log.level": "error", "error.stack_trace": "\n".join(TRACE)})],
+        [json.dumps({"severity": "ERROR", "timestamp": AT, "textPayload": line}) + "," for line in TRACE],
+        [json.dumps({"timestamp": AT, "level": "ERROR", "fields": {"message": TRACE[-1]}})],
     ],
-    ids=["docker", "a time before", "others between", "python", "pino", "elastic"],
+    ids=["docker", "a time before", "others between", "python", "pino", "elastic", "flat", "google", "tracing"],
 )
 def test_the_failure_is_found(wrapped: list[str], index: Path) -> None:
     text = "\n".join(wrapped)
@@ -46,6 +49,10 @@ def test_the_failure_is_found(wrapped: list[str], index: Path) -> None:
     with KnowledgeBase.open(index) as base:
         result = base.search(text)
         assert (result.verdict, result.hits[0].issue) == ("known", "ms-swift-ovis2-grpo#2")
+        (found,) = base.scan([text.encode()]).findings
+        assert (found.verdict, found.issue, found.text) == ("known", "ms-swift-ovis2-grpo#2", found.text)
+        assert found.first_line == 1 + next(n for n, line in enumerate(wrapped) if "empty deque" in line)
+        assert "{" not in found.text
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,7 @@ def test_the_failure_is_found(wrapped: list[str], index: Path) -> None:
         '{"loss": 0.0, "grad_norm": NaN, "time": 3}',
         '{"level": "error"}',
         '{"level": "error", "msg": "cut off',
-        '{"level": ' + "[" * 100_000 + "}",
+        '{"level": ' + "[" * 100_000 + "}",  # too deep
         '{"ts": ' + "9" * 10_000 + ', "msg": "x"}',
         "{'loss': 0.0}",
     ],

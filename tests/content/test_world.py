@@ -87,6 +87,28 @@ def test_no_door_knows_what_no_article_is_about(kind: str, said: dict[str, Said]
     assert alarms == {}
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("form", ["docker", "google"])
+def test_a_log_of_json_objects_says_what_it_says_plain(form: str, said: dict[str, Said], base: KnowledgeBase) -> None:
+    """What is known; what is likely may hang on the objects' other words."""
+    scanner = Scanner(base.searcher)
+    for path in [path for paths in LOGS.values() for path in paths][::3]:
+        lines = path.read_text("utf-8").splitlines()
+        log = "\n".join(json.dumps(_as_object(line, form)) for line in lines) + "\n"
+        result = base.search(log)
+        known = result.hits[0].issue if result.answered else None
+        assert known == (said[path.name].search[1] if said[path.name].search[0] == "known" else None), path.name
+        found = [one.issue for one in scanner.scan([log.encode()]).findings if not one.record.branches]
+        assert found == said[path.name].scan, path.name
+
+
+def _as_object(line: str, form: str) -> dict[str, str]:
+    at = "2026-01-02T10:00:00.1Z"
+    if form == "docker":
+        return {"log": f"{line}\n", "stream": "stderr", "time": at}
+    return {"severity": "ERROR", "textPayload": line, "timestamp": at}
+
+
 def test_hardly_a_healthy_log_is_even_likely_anything(said: dict[str, Said]) -> None:
     likely = [path.name for path in LOGS["healthy"] if said[path.name].search[0] != "unknown"]
     assert len(likely) <= 0.05 * len(LOGS["healthy"]), likely
