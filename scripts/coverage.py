@@ -31,7 +31,7 @@ TEXT = {
 [中文](coverage.zh.md)
 
 {searches} searches over {projects} projects, {chinese} of them in Chinese: nearly all a project and a generic word
-("hangs", "OOM", "报错") without a failure in mind, their results read in the order found; of the last 379 about a third
+("hangs", "OOM", "报错") without a failure in mind, their results read in the order found; of the last 793 about a third
 follow up a failure that was met, or check a claim.
 {failures} failures were counted in {threads} threads; the articles cover {covered} of them, which are
 {share:.0%} of the threads. The counts say what is asked in public threads, not what happens most, and the
@@ -41,8 +41,9 @@ from which `python scripts/coverage.py --write` makes this page.
 
 ## Questions drawn anew
 
-After the writing {drawn} questions were drawn by pairs of project and word that were picked at random, as many of
-training, of serving and in Chinese; none stands in the sources of an article. The base answers {answered} of them, and
+After the writing {drawn} questions were drawn by pairs of project and word that were picked at random, of
+training, of serving and in Chinese; none stands in the sources of an article. Most of the threads do not tell what it
+was; somebody who had neither drawn nor written judged by the failure. The base answers {answered} of them, and
 {helped} more in part: [drawn.jsonl](../tests/cases/held/drawn.jsonl). So most failures of the world are still not in
 it, above all those of programs that few articles are about, and slowness without a message. Of 373 threads drawn
 before, most of them about the programs that the articles are about, {world} are answered.
@@ -78,7 +79,7 @@ readers' own tallies; those of each issue, and what was found: [checked.jsonl](c
 [English](coverage.md)
 
 检索 {searches} 次，涉及 {projects} 个项目，其中中文 {chinese} 次：绝大多数是一个项目加一个通用词
-（"hangs"、"OOM"、「报错」），不带预想的故障，结果按出现的顺序读；最近 379 次里约三分之一是追查遇到的故障或核对说法。
+（"hangs"、"OOM"、「报错」），不带预想的故障，结果按出现的顺序读；最近 793 次里约三分之一是追查遇到的故障或核对说法。
 共在 {threads} 个帖子里数到 {failures} 种故障，文章覆盖其中 {covered} 种，占帖子的 {share:.0%}。
 这些数字说明公开帖子里在问什么，不等于实际发生得最多的是什么；文章就是照着这张表写的，所以它说明不了另外抽取的提问能覆盖多少。
 数据：[coverage.jsonl](coverage.jsonl)、[coverage-searches.jsonl](coverage-searches.jsonl) 和下面提到的文件；
@@ -86,8 +87,8 @@ readers' own tallies; those of each issue, and what was found: [checked.jsonl](c
 
 ## 写完之后另抽的提问
 
-写完之后，随机抽取“项目 + 词”再检索，得到 {drawn} 个提问，训练、部署、中文各占三分之一，都不在任何文章的出处里。
-库里能回答其中 {answered} 个，另有 {helped} 个只能帮上一部分：[drawn.jsonl](../tests/cases/held/drawn.jsonl)。
+写完之后，随机抽取“项目 + 词”再检索，得到 {drawn} 个提问，训练、部署、中文各占约三分之一，都不在任何文章的出处里。
+多数帖子没有说出最后的原因，由既没参与抽取也没参与写作的人按故障本身判断。库里能回答其中 {answered} 个，另有 {helped} 个只能帮上一部分：[drawn.jsonl](../tests/cases/held/drawn.jsonl)。
 可见大多数故障库里还没有，尤其是文章很少写到的程序，以及没有报错、只是慢的情况。
 之前抽的 373 个帖子多半来自文章写到的项目，其中能回答 {world} 个。
 
