@@ -256,7 +256,7 @@ def test_one_can_jump_to_the_line_that_matched(visit: OpenPage, address: str) ->
     assert page.evaluate(chosen) == KNOWN
     assert page.evaluate("(({scrollTop, clientHeight}) => scrollTop > 100 && clientHeight > 50)(box)")
     page.keyboard.press("Escape")
-    ask(page, f"Traceback\n  File x\n{KNOWN}\nbye")
+    ask(page, f"Traceback (most recent call last):\n  File x\n{KNOWN}\nbye")
     page.locator("#box").blur()
     expect(page.locator(".answer .chips")).to_contain_text("line 3")
     page.get_by_role("button", name="show it").click()
