@@ -88,7 +88,8 @@ readers' own tallies; those of each issue, and what was found: [checked.jsonl](c
 ## 写完之后另抽的提问
 
 写完之后，随机抽取“项目 + 词”再检索，得到 {drawn} 个提问，训练、部署、中文各占约三分之一，都不在任何文章的出处里。
-多数帖子没有说出最后的原因，由既没参与抽取也没参与写作的人按故障本身判断。库里能回答其中 {answered} 个，另有 {helped} 个只能帮上一部分：[drawn.jsonl](../tests/cases/held/drawn.jsonl)。
+多数帖子没有说出最后的原因，由既没参与抽取也没参与写作的人按故障本身判断。
+库里能回答其中 {answered} 个，另有 {helped} 个只能帮上一部分：[drawn.jsonl](../tests/cases/held/drawn.jsonl)。
 可见大多数故障库里还没有，尤其是文章很少写到的程序，以及没有报错、只是慢的情况。
 之前抽的 373 个帖子多半来自文章写到的项目，其中能回答 {world} 个。
 
