@@ -9,31 +9,46 @@ from collections.abc import Iterator
 from typing import Any
 
 from kb.logs.prefix import HEAD_CHARS
+from kb.text.decode import decode
 
-__all__ = ["unfolded", "unfolded_line"]
+__all__ = ["unfolded", "unfolded_block"]
 
 # The body of an API's error is such an object as well, and articles print it as it is: only one of a log says when it
 # was written, or how grave it is.
 _WHEN = ("time", "ts", "timestamp", "@timestamp", "asctime", "datetime")
 _LEVEL = ("level", "levelname", "lvl", "severity", "loglevel", "log.level")
-_LEVELS = dict.fromkeys(["DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"])
+_LEVELS = {"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"}
 _NUMBERS = {20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}  # pino, bunyan
 _TEXT = ("log", "textPayload", "message", "msg", "event")
 _WITHIN = ("fields", "jsonPayload")  # objects that hold the message
 _ERROR = ("error", "err", "exception", "exc_info", "exc_text", "stack_trace", "stacktrace", "stack", "traceback")
 _FLAT = ("error.message", "error.stack_trace")
 _SAYS, _TRACE = ("type", "name", "message"), ("stack_trace", "stack", "traceback")  # of an error that is an object
-_OBJECT = re.compile(r'\{ ?"')
+_OBJECT, _OBJECT_BYTES = re.compile(r'\{ ?"'), re.compile(rb'\{ ?"')
+_MAX_BYTES = 1 << 18  # of a line of a log that is read as an object
 
 
 def unfolded(log: str) -> str:
     """The text with each such object replaced by its level, its message and what it says of the error; all other lines
     as they are. Time is linear in the text."""
-    return "\n".join(map(unfolded_line, log.split("\n"))) if '"' in log else log
+    return "\n".join(map(_line, log.split("\n"))) if _OBJECT.search(log) else log
 
 
-def unfolded_line(line: str) -> str:
-    """A line that is such an object as the lines it stands for; any other as it is."""
+def unfolded_block(block: bytes) -> bytes:
+    """The same of lines in bytes, of which none gets a number of its own: the lines of an object become parts of its
+    line, with carriage returns between them."""
+    return b"\n".join(map(_parts_of_line, block.split(b"\n"))) if _OBJECT_BYTES.search(block) else block
+
+
+def _parts_of_line(line: bytes) -> bytes:
+    if len(line) > _MAX_BYTES or not _OBJECT_BYTES.search(line, 0, HEAD_CHARS):
+        return line
+    text = decode(line)
+    said = _line(text)
+    return line if said == text else said.replace("\n", "\r").encode("utf-8", "replace")
+
+
+def _line(line: str) -> str:
     found = _OBJECT.search(line, 0, HEAD_CHARS)
     end = line.rstrip().rstrip(",")
     if found is None or not end.endswith("}"):

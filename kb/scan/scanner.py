@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import re
 import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -26,9 +25,8 @@ from kb.logs.codes import Codes, codes, contradicts, has_code_words
 from kb.logs.fingerprints import Fingerprint
 from kb.logs.levels import process_of
 from kb.logs.lines import HALF_LINE, Lines, clip, excerpt, informative_part, text_of
-from kb.logs.prefix import HEAD_CHARS
 from kb.logs.read import MAX_QUERY_CHARS
-from kb.logs.structured import unfolded_line
+from kb.logs.structured import unfolded_block
 from kb.logs.words import words_of
 from kb.records import IssueRecord, Lang
 from kb.scan.fingerprints import Fingerprints
@@ -54,8 +52,6 @@ MAX_JUDGED, MAX_KEY = 4096, 1000
 _DIGITS = b"0123456789"
 _TRACEBACK = b"Traceback (most recent call last)"
 _ASSERTION = b"AssertionError"
-_OBJECT = re.compile(rb'\{ ?"')
-_MAX_OBJECT = 1 << 18  # bytes of a line that is read as JSON
 
 
 class Scanner:
@@ -268,8 +264,7 @@ class Scan:
     def _read(self, block: bytes) -> None:
         if not block:
             return
-        if _OBJECT.search(block):
-            block = b"\n".join(map(_as_plain, block.split(b"\n")))
+        block = unfolded_block(block)
         lines = block.split(b"\n")
         self._has_traceback = self._has_traceback or _TRACEBACK in block
         self._complete(lines)
@@ -409,15 +404,6 @@ class Scan:
             return False
         tally.issue, tally.confidence = self._scanner.issue_at(first), best.confidence
         return True
-
-
-def _as_plain(line: bytes) -> bytes:
-    """A JSON object of a log as what the program meant to say, its lines as parts of the same line."""
-    if len(line) > _MAX_OBJECT or not _OBJECT.search(line, 0, HEAD_CHARS):
-        return line
-    text = decode(line)
-    plain = unfolded_line(text)
-    return line if plain is text else plain.replace("\n", "\r").encode("utf-8", "replace")
 
 
 def _less_sure_if_anyones(finding: Finding, lines: Collection[str], log: str) -> Finding:
