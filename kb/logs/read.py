@@ -15,7 +15,6 @@ from kb.errors import QueryError
 from kb.logs.assertions import LINES_ABOVE, with_statement
 from kb.logs.classify import classify, frame_of, has_prompt, is_announcement, is_error_line
 from kb.logs.prefix import strip_prefix
-from kb.logs.structured import unfolded
 from kb.logs.variables import mask
 from kb.records import Lang, Query
 from kb.text import HAN_CHAR, clean
@@ -57,7 +56,7 @@ def read(text: str, *, printed: bool = False) -> Query:
 
     Raises QueryError for what is no text, or has not a single letter or digit."""
     _require_text(text)
-    cut = clean(_ANSI.sub("", unfolded(_shortened(text))))
+    cut = clean(_ANSI.sub("", _plain(_shortened(text))))
     if not any(char.isalnum() for char in cut):
         raise QueryError(
             "there is nothing to look for in this question", hint="paste an error message or describe the problem"
@@ -176,6 +175,15 @@ def _require_text(question: object) -> None:
     if not isinstance(question, str):
         what = f"the question is of type {type(question).__name__}, and it can only be a str"
         raise QueryError(what, hint="bytes: text.decode(); an exception: its traceback")
+
+
+def _plain(text: str) -> str:
+    """A log of JSON objects as a plain one."""
+    if '"' not in text or "{" not in text:
+        return text
+    from kb.logs.structured import unfolded  # few questions have any, and a search should start at once
+
+    return unfolded(text)
 
 
 def _shortened(text: str) -> str:
