@@ -165,8 +165,10 @@ def test_without_a_terminal_it_says_so(folder: Path) -> None:
 
 @pytest.fixture
 def walk(folder: Path) -> Callable[..., tuple[str, int | None]]:
-    """Runs `kb review` at a terminal of its own, and sends a key whenever the keys are shown and it is quiet."""
+    """Runs `kb review` at a terminal of its own. A key is sent when one is waited for: what is typed before is lost."""
     pty = pytest.importorskip("pty")
+    termios = pytest.importorskip("termios")
+    modes = 3  # the place of the local modes in what tcgetattr gives
 
     def run(keys: str, *, width: int = 80, **environment: str) -> tuple[str, int | None]:
         ours, theirs = pty.openpty()
@@ -177,10 +179,11 @@ def walk(folder: Path) -> Callable[..., tuple[str, int | None]]:
         ) as started:  # fmt: skip
             os.close(theirs)
             seen = b""
+            answered = 0  # how much it had shown when the last key was sent
             left = list(keys)
             until = time.monotonic() + 60
             while time.monotonic() < until:
-                ready, _, _ = select.select([ours], [], [], 0.4 if seen else 10.0)
+                ready, _, _ = select.select([ours], [], [], 0.1)
                 if ready:
                     try:
                         read = os.read(ours, 65536)
@@ -189,7 +192,8 @@ def walk(folder: Path) -> Callable[..., tuple[str, int | None]]:
                     if not read:
                         break
                     seen += read
-                elif left:
+                elif left and len(seen) > answered and not termios.tcgetattr(ours)[modes] & termios.ICANON:
+                    answered = len(seen)
                     os.write(ours, left.pop(0).encode())
             started.kill()
             status = started.wait()
