@@ -28,6 +28,7 @@ _NAMES = {
     **{f"<f{n // 8}": f"F{n}" for n in (16, 32, 64)},
     **{f"<i{n // 8}": f"I{n}" for n in (32, 64)},
     **{f"<u{n // 8}": f"U{n}" for n in (16, 32, 64)},
+    "|i1": "I8",
     "|u1": "U8",
 }
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}

@@ -43,7 +43,7 @@ __all__ = [
     "write",
 ]
 
-FORMAT = 8
+FORMAT = 9
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _LOCK = ".lock"

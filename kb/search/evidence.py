@@ -153,7 +153,7 @@ class Subject:
             aliases,
             np.cumsum(size) - size,
             terms.norms[front[aliases]],
-            np.concatenate([one.sentences for one in profiles])[front_first].astype(np.float32),
+            np.concatenate([one.sentences for one in profiles])[front_first],
             len(confusable) - int(confusable.sum()),
             frozenset().union(*(one.particulars for one in profiles)),
         )

@@ -54,7 +54,7 @@ __all__ = [
     "unpack_views",
 ]
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST_ROW = -1
 PIECE = 1 << 21
 """bytes of a file that are kept in one row"""
