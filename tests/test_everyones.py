@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kb.logs.everyones import only_in_messages, own_words, system_messages
+from kb.logs.everyones import _Messages, only_in_messages, own_words, without_system_messages
 from kb.logs.words import words_of
 
 OF_EVERYONE = [
@@ -50,8 +53,8 @@ def test_other_words_are_left(line: str) -> None:
 
 def test_what_the_system_says_is_less_than_what_everyone_says() -> None:
     for message in OF_EVERYONE:
-        rest = system_messages().sub("", words_of(message))
-        assert own_words(rest) <= frozenset(rest.split())
+        rest = without_system_messages(words_of(message).split())
+        assert own_words(" ".join(rest)) <= frozenset(rest)
 
 
 @pytest.mark.parametrize(
@@ -81,3 +84,12 @@ def test_a_message_is_no_name(name: str, text: str) -> None:
 )
 def test_a_name_beside_a_message_is_one(name: str, text: str) -> None:
     assert not only_in_messages(name, text)
+
+
+@given(st.lists(st.sampled_from([*" ".join(OF_EVERYONE).split(), "tensor", "connection", "403"]), max_size=12))
+def test_messages_are_found_as_by_a_pattern_of_all_of_them(words: list[str]) -> None:
+    messages = ["connection reset", "connection reset by peer", "reset by", "403 forbidden", *OF_EVERYONE[:40]]
+    either = sorted({words_of(one).strip() for one in messages}, key=len, reverse=True)
+    pattern = re.compile(f"(?<= )(?:{'|'.join(map(re.escape, either))})(?= )")
+    said = words_of(" ".join(words))
+    assert _Messages(messages).left_of(said.split()) == pattern.sub("", said).split()

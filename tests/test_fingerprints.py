@@ -26,7 +26,7 @@ from kb.index.build import build
 from kb.index.faiss import FaissStore
 from kb.index.prints import Prints, PrintsBuilder, prints_of_records, text_of_prints
 from kb.logs import fingerprints as made_of
-from kb.logs.everyones import python_words, system_messages, type_names
+from kb.logs.everyones import python_words, type_names, without_system_messages
 from kb.logs.fingerprints import MAX_LINE_CHARS, MIN_WEIGHT, Fingerprint
 from kb.logs.prefix import strip_prefix
 from kb.logs.words import words_of
@@ -51,7 +51,7 @@ class AllAtOnce:
         self.weight: dict[Runs, float] = {}
         self.issues: dict[Runs, set[str]] = {}
         for runs in found:
-            words = {word for run in runs for word in system_messages().sub("", run).split()}
+            words = {word for run in runs for word in without_system_messages(run.split())}
             if (weight := math.fsum(weights[word] for word in words)) >= MIN_WEIGHT:
                 self.weight[runs] = weight
                 lines = [of for line, of in printed.items() if stands_in(runs, words_of(line))]

@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from kb.logs.words import words_of
 
-__all__ = ["LISTS", "is_everyones", "only_in_messages", "own_words", "python_words", "system_messages", "type_names"]
+__all__ = [
+    "LISTS",
+    "is_everyones",
+    "only_in_messages",
+    "own_words",
+    "python_words",
+    "type_names",
+    "without_system_messages",
+]
 
 LISTS: Final = Path(__file__).with_name("everyones.json")
 """What `scripts/everyones.py` found several systems and versions of Python to print, as `words_of` reads it. The host
@@ -60,10 +68,37 @@ def _lists() -> dict[str, list[str]]:
     return lists
 
 
+class _Messages:
+    """Messages to be found in words, the longest first. A search in a fresh process asks for them once: to compile a
+    pattern of all of them takes longer than all else that it does with the question."""
+
+    def __init__(self, messages: Iterable[str]) -> None:
+        said = {tuple(words_of(one).split()) for one in messages} - {()}
+        self._by_first: dict[str, list[tuple[str, ...]]] = {}
+        for words in sorted(said, key=len, reverse=True):
+            self._by_first.setdefault(words[0], []).append(words)
+
+    def left_of(self, words: Sequence[str]) -> list[str]:
+        """The words that are part of no message."""
+        left: list[str] = []
+        at, words = 0, tuple(words)
+        while at < len(words):
+            said = self._by_first.get(words[at], ())
+            size = next((len(one) for one in said if words[at : at + len(one)] == one), 0)
+            if not size:
+                left.append(words[at])
+            at += size or 1
+        return left
+
+
 @cache
-def system_messages() -> re.Pattern[str]:
-    """Finds in what `words_of` returns the messages of the operating system."""
-    return _any_of(_of_the_system())
+def _system() -> _Messages:
+    return _Messages(_of_the_system())
+
+
+def without_system_messages(words: Sequence[str]) -> list[str]:
+    """Of the words (as `words_of` has them) of a text, those that are part of no message of the operating system."""
+    return _system().left_of(words)
 
 
 @cache
@@ -79,8 +114,8 @@ def python_words() -> frozenset[str]:
 
 
 @cache
-def _everyones() -> re.Pattern[str]:
-    return _any_of(
+def _everyones() -> _Messages:
+    return _Messages(
         [*_of_the_system(), *re.split(", |\n", _OF_LIBRARIES + _IN_CHINESE), *_lists()["names"], *_lists()["http"]]
     )
 
@@ -109,14 +144,9 @@ def _of_the_system() -> list[str]:
     return [*_lists()["system"], "errno", "core dumped", "broken pipe"]
 
 
-def _any_of(messages: Iterable[str]) -> re.Pattern[str]:
-    words = {words_of(one).strip() for one in messages} - {""}
-    return re.compile(f"(?<= )(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?= )")
-
-
 def own_words(text: str) -> frozenset[str]:
     """The words of a text that are in no message of everyone's."""
-    return frozenset(_everyones().sub("", words_of(text)).split())
+    return frozenset(_everyones().left_of(words_of(text).split()))
 
 
 def only_in_messages(name: str, text: str) -> bool:

@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 
 from kb.encoders import rarity, surprisal
-from kb.logs.everyones import python_words, system_messages, type_names
+from kb.logs.everyones import python_words, type_names, without_system_messages
 from kb.logs.prefix import strip_prefix
 from kb.logs.variables import HASH, PATH
 from kb.logs.words import words_of
@@ -213,7 +213,7 @@ def _nats(word: str) -> float:
 
 
 def _without_system_words(runs: tuple[str, ...]) -> set[str]:
-    return {word for run in runs for word in system_messages().sub("", run).split()}
+    return {word for run in runs for word in without_system_messages(run.split())}
 
 
 def _is_trivial(word: str) -> bool:
