@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["issues_with", "near_words", "title_in"]
 
 _WORDS = re.compile(r"[^\W_]+")
+_BETWEEN = re.compile(r"[\s_-]+")  # `nccl-timeout`: both words, wherever they stand
 _LONGEST = 200  # characters; a longer fragment is a question
 
 
@@ -21,7 +22,7 @@ def issues_with(catalogue: Catalogue, fragment: str) -> list[Sequence[IssueRecor
     """The issues with all words of `fragment` in their id, else in their id and the titles of all translations; each
     with its translations, in the index's order. Letter case does not matter."""
     fragment = fragment.strip().casefold()
-    words = fragment.split()
+    words = [word for word in _BETWEEN.split(fragment) if word]
     if not words or len(fragment) > _LONGEST:
         return []
     by_id = [records for key, records in catalogue.issues.items() if fragment in key]
