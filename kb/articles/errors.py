@@ -23,7 +23,9 @@ _MESSAGE_FIRST = re.compile(
     rf"([A-Z][\w'.,:-]{{0,20}}(?: [\w'.,:()-]{{1,24}}){{1,12}}?(?: [a-z]{{2,20}}){{1,3}})\s?(?=[{HAN}（])"
 )
 # A Chinese title that ends with one: `启动报错：duplicated store address`.
-_MESSAGE_LAST = re.compile(r"(?:报错|错误|异常|失败)(?:信息)?[为是]?\s?[:：,，]?\s?([A-Za-z\[][!-~]*(?: [!-~]+){1,40})$")
+_MESSAGE_LAST = re.compile(
+    r"(?:报错|错误|异常|失败)(?:信息)?[为是]?\s?[:：,，]?\s?([A-Za-z\[][!-~]*(?: [!-~]+){1,40})$"
+)
 _SPAN = re.compile(r"`([A-Za-z]{3,30}(?: [\w'.,:()-]{1,30}){1,14})`")
 _SQL = re.compile(
     r"(?i)select\s.{1,300}\sfrom\s.{1,300}|(?:alter|create|drop|truncate) (?:table|database|index|view|user)|show \w+"

@@ -1,4 +1,4 @@
-"""The folded part of a draft: what the importer read and the reviewer sees, in a comment that is no part of the article.
+"""The folded part of a draft: what the importer read and the reviewer sees, in a comment that is not of the article.
 
     <!-- kb:thread
     {"comment": 1, "by": "...", ...}

@@ -1,4 +1,4 @@
-"""Reads MDX as Markdown: what is program in it (imports, comments, tags of components) goes, each line keeps its number.
+"""Reads MDX as Markdown: what is program in it (imports, comments, tags of components) goes; lines keep their numbers.
 
 Text between the tags stays. A tag with a title of its own (`<Accordion title="...">`) stays, too: on a page in another
 form than ours it is a heading (`kb.scraped.markup`).

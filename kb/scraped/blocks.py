@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from kb.articles.lines import Line
 from kb.scraped.labels import read_label
 
-__all__ = ["Block", "blocks_of"]
+__all__ = ["ASKED", "Block", "blocks_of"]
 
 Kind = Literal["heading", "text", "code", "cell", "rule"]
 
@@ -50,6 +50,10 @@ class Block(NamedTuple):
     column: int = -1
 
 
+ASKED = re.compile(r"\W{0,6}(?:(?:Q|Question|问题?|提问)\s?[#＃]?\d{0,3}\s?[:：.、)】]|Q\d)", re.IGNORECASE)
+"""how a page marks a question"""
+
+_SHORT_QUESTION = 160  # characters; a longer one tells what happened before it asks
 _FULL_LINES = 3  # of one width on a page make a wrapped page
 _ITEM = re.compile(r"^(\s*)(?:([-*+•·])\s+|(\d{1,3})\s?[.)、）]\s*(?!\d)|[（(](\d{1,2})[)）]\s*|([①-⑳❶-❿])\s*)(?=\S)")
 _HEADING_MARK = re.compile(r"^[\s>]{0,20}(?:(?:[-*+]|\d{1,2}[.)])\s{1,4}(?=#))?#{0,6}\s{0,9}")
@@ -279,6 +283,9 @@ def _join(lines: Sequence[Line], first: int, stop: int, start: int) -> tuple[str
 
 def _cuts(text: str) -> Iterator[tuple[int, int, bool]]:
     """(start, stop, is bold) of each sentence."""
+    if ASKED.match(text) and len(text) <= _SHORT_QUESTION and text.rstrip().endswith(("?", "？")):
+        yield 0, len(text), False
+        return
     start = 0
     lead = _BOLD_LEAD.match(text) or _CODE_LEAD.match(text)
     if lead and not (lead.end() < len(text) and read_label(text)):

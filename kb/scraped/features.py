@@ -15,7 +15,7 @@ import numpy as np
 
 from kb.arrays import Array
 from kb.logs.classify import is_command, is_error_line
-from kb.scraped.blocks import Block
+from kb.scraped.blocks import ASKED, Block
 from kb.scraped.labels import read_label, role_of
 
 __all__ = ["View", "look"]
@@ -23,7 +23,6 @@ __all__ = ["View", "look"]
 _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]|\d+|[?？!！:：。%$#@|/…]")
 _ASKS = re.compile(r"[?？]\W{0,3}$")
 _CLOSED = re.compile(r"[。.;；!！…,，、]['\"”’）)`*]{0,3}$")
-_Q = re.compile(r"\W{0,6}(?:(?:Q|Question|问题?|提问)\s?[#＃]?\d{0,3}\s?[:：.、)】]|Q\d)", re.IGNORECASE)
 _A = re.compile(r"\W{0,6}(?:A|Answer|答|回答|解答|答案)\s?\d{0,3}\s?[:：】]", re.IGNORECASE)
 _NUMBERED = re.compile(
     r"\W{0,3}(?:\d{1,2}(?:\.\d{1,2}){0,3}[.、)）\s:：]|[一二三四五六七八九十]{1,3}[、.]|[（(]\d{1,2}[)）]|第[一二三四五六七八九十\d]{1,3})"
@@ -123,7 +122,7 @@ def _see(block: Block, after: Block | None, *, marked: bool) -> _Seen:
     if kind not in "CR":
         if block.opens and _A.match(text):
             says = "a"
-        elif block.opens and _Q.match(text):
+        elif block.opens and ASKED.match(text):
             says = "q"
         elif (lone or rank < 9) and is_error_line(text[:300]):
             says = "error"

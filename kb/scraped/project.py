@@ -39,6 +39,8 @@ _BEFORE = re.compile(
     r"(?:\b(?:in|with|for|on|of|using|to|from|about|troubleshooting|debugging|fixing)(?: the)?|[在用跑于装])\s?$",
     re.IGNORECASE,
 )
+_KIND_OF_PAGE = frozenset("FAQ FAQs Guide Guides Notes Troubleshooting Tutorial Documentation Docs Wiki".split())
+_FILE = re.compile(r"\.(?:so(?:\.\d+)*|dll|py|sh|exe|json|ya?ml|toml|txt|log|md|csv|html)$")
 _LETTER = re.compile(r"\w")
 FEATURES = (
     "bias", "in title", "opens title", "ends title", "title: after in/with/在", "title: X项目", "tag", "file", "folder",
@@ -78,7 +80,9 @@ def candidates(
         for found, count in Counter(_NAMES.findall(text)).items():
             words = found.split(" ")
             for first, stop in combinations(range(len(words) + 1), 2):
-                written[" ".join(words[first:stop])] += worth * count
+                name = " ".join(words[first:stop])
+                if _KIND_OF_PAGE.isdisjoint(words[first:stop]) and not _FILE.search(name):
+                    written[name] += worth * count
     for name in (*tags, *places):
         if name.isascii() and name_key(name):
             written[name.strip()] += 3

@@ -95,7 +95,10 @@ def test_each_line_once_in_order() -> None:
         ("set `--max-model-len 8192` and restart", []),
         ("把“插件”页面打开", []),
         ("The job ends with exit code 137 at night", ["exit code 137"]),
-        ("What do I do when the error occurs: ERROR 1064 (HY000): no such class?", ["ERROR 1064 (HY000): no such class"]),
+        (
+            "What do I do when the error occurs: ERROR 1064 (HY000): no such class?",
+            ["ERROR 1064 (HY000): no such class"],
+        ),
         ("If the following error appears: Failed to scan tablet 7", ["Failed to scan tablet 7"]),
         ("`worker died: exit code 137`, so exit code 137", ["worker died: exit code 137"]),
     ],

@@ -9,8 +9,8 @@ from conftest import check_growth, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kb.records import Article
 from kb.articles.own import OWN_LABELS
+from kb.records import Article
 from kb.scraped import parse
 from kb.scraped.labels import role_of
 

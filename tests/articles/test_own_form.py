@@ -149,8 +149,10 @@ def test_single_issue_in_chinese() -> None:
     ("section", "conditions"),
     [
         ("### Only when\n\n- `seqnum < 100`: a barrier.\n", ("seqnum < 100",)),
-        ("### 判别\n\n- `seqnum < 100 or numel == 1`：是 barrier。\n- `timeout == 600 s`\n",
-         ("seqnum < 100 or numel == 1", "timeout == 600 s")),
+        (
+            "### 判别\n\n- `seqnum < 100 or numel == 1`：是 barrier。\n- `timeout == 600 s`\n",
+            ("seqnum < 100 or numel == 1", "timeout == 600 s"),
+        ),
         ("### Only when:\n\nWords first.\n\n* `numel == 1`\n  - `seqnum < 3` is said of it\n", ("numel == 1",)),
         ("### Only when\n\n- the number is small\n", ("the number is small",)),  # which `kb check` reports
         ("### Only when\n\n```\n- `seqnum < 100`\n```\n", ()),

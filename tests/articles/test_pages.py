@@ -143,7 +143,10 @@ def test_the_network_is_the_one_that_was_fitted() -> None:
     import train
     from pages import parse_tagged
 
-    page = parse_tagged("a", "⟦lang: en⟧\n⟦title⟧# It hangs\n\n⟦cause⟧No disk. ⟦fix⟧Free some:\n\n```\nrm x\n```\n\n## More\n\n⟦other⟧- a\n- b\n")
+    page = parse_tagged(
+        "a",
+        "⟦lang: en⟧\n⟦title⟧# It hangs\n\n⟦cause⟧No disk. ⟦fix⟧Free some:\n\n```\nrm x\n```\n\n## More\n\n⟦other⟧- a\n- b\n",
+    )
     sample = train.sample_of(page)
     assert sample is not None
     torch.manual_seed(0)
@@ -231,7 +234,9 @@ def test_tables_are_not_cut(text: str, fixes: list[str]) -> None:
         ("T\n\nT\n\nIt stops.\n\nStart it.", "title title symptom fix", [2], [], [3]),
     ],
 )  # fmt: skip
-def test_labels_decide_what_is_unsure(text: str, tags: str, symptom: list[int], cause: list[int], fix: list[int]) -> None:
+def test_labels_decide_what_is_unsure(
+    text: str, tags: str, symptom: list[int], cause: list[int], fix: list[int]
+) -> None:
     (issue,) = find_issues(blocks(text), tags.split())
     assert issue.fields == {"symptom": symptom, "cause": cause, "fix": fix}
 
@@ -248,6 +253,22 @@ def test_every_question_adds_the_questions() -> None:
     page = [Block("text", f"Block {n}.", n, 0, n, 8) for n in range(4)]
     tags = ["question", "answer", "title", "fix"]
     assert [issue.title for issue in find_issues(page, tags, every_question=True)] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "Q: The loss is nan after some steps. Why?\n\nA: The learning rate is too high for fp16. Use bf16 or halve it.\n",
+        "问：训练几步后报错退出。loss 变成 nan，为什么？\n\n答：fp16 下学习率太高。改用 bf16，或者把学习率减半。\n",
+    ],
+    ids=["en", "zh"],
+)
+def test_a_marked_question_of_two_sentences_is_one_title(page: str) -> None:
+    (record,) = parse(page.encode(), path="a.md").records
+    question = page.partition("\n\n")[0]
+    assert record.title == question.partition("：" if "：" in question else ": ")[2]
+    assert "fp16" in record.cause + record.fix
+    assert "bf16" in record.fix
 
 
 @pytest.mark.parametrize(
@@ -281,7 +302,7 @@ def test_every_line_is_accounted_for(name: str) -> None:
 
 
 def test_the_reasons_name_features() -> None:
-    data = "# Notes\n\n## RuntimeError: no disk\n\nThis is because the disk is full.\n\nDelete old logs.\n".encode()
+    data = b"# Notes\n\n## RuntimeError: no disk\n\nThis is because the disk is full.\n\nDelete old logs.\n"
     _, reading = parse_and_tell(data, path="a.md")
     assert reading is not None
     told = {one.text: one for one in passages(reading, 7)}
@@ -320,6 +341,8 @@ PROBLEM = "\n\n## RuntimeError: no disk\n\nThis is because the disk is full.\n\n
         ("a.md", "# Kafka FAQ" + PROBLEM, "Kafka"),
         ("a.md", "# Zorblax项目中训练卡住的问题\n\nZorblax项目在多卡训练时卡住。\n", "Zorblax"),
         ("zorblax-faq.md", "# FAQ" + PROBLEM + "\nRestart Zorblax.\n", "Zorblax"),
+        ("a.md", "# Notes\n\nlibGL.so.1 is part of it." + PROBLEM + "\nThis libGL.so.1 is of OpenCV, so install OpenCV.\n",
+         "OpenCV"),
         ("a.md", "---\nproject: X\n---\n# Kafka FAQ" + PROBLEM, "X"),
         ("a.md", "# 记录\n\n昨天重启之后一切正常。\n", None),
         ("a.md", "# Bad Gateway\n\n**Problem:** the site says Bad Gateway.\n\n**Cause:** nothing listens.\n\n"
@@ -329,7 +352,7 @@ PROBLEM = "\n\n## RuntimeError: no disk\n\nThis is because the disk is full.\n\n
 def test_the_project(path: str, text: str, project: str | None) -> None:
     from kb.scraped.project import guess_project
 
-    article, reading = parse_and_tell(text.encode(), path=path)
+    article, _ = parse_and_tell(text.encode(), path=path)
     named = {record.project for record in article.records}
     if not named:  # the page holds no record, so that the guess is asked for by itself
         named = {guess_project(article.title, [line for line in text.splitlines() if line], (), path)}

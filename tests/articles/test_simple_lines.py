@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kb.scraped.labels import split_ordinal
 from kb.articles import lines as lines_module
 from kb.articles.lines import classify
 from kb.articles.simple import simple_kinds
+from kb.scraped.labels import split_ordinal
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.md"))
 PIECES = (
