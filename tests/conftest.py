@@ -228,6 +228,9 @@ def corpus_is_bundled(alone: None, index: Path, monkeypatch: pytest.MonkeyPatch)
 ONE_WORKER = ("tests/content/", "tests/test_encoders.py")
 """Tests whose fixtures cost many seconds: one worker of pytest-xdist runs them, so that these are made once."""
 
+EACH_ALONE = ("tests/test_build.py", "tests/test_hooks.py", "tests/test_importers.py", "tests/test_run.py")
+"""Long modules whose tests share nothing: they fill up what the others leave, so that no worker waits at the end."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
@@ -238,6 +241,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             module = nodeid.partition("::")[0]
+            if module in EACH_ALONE:
+                return nodeid.partition("[")[0]
             return next((start for start in ONE_WORKER if nodeid.startswith(start)), module)
 
     return Scheduling(config, log)

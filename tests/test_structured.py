@@ -20,6 +20,8 @@ TRACE = [
     "    run()",
     "IndexError: pop from an empty deque",
 ]
+ERROR = {"exc_type": "IndexError", "exc_value": "pop from an empty deque"}
+FRAMES = [{"filename": "/app/train.py", "lineno": 10, "name": "<module>"}]
 AT = "2026-01-02T10:00:00.1Z"
 NO_BREAK = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=60)
 
@@ -40,8 +42,16 @@ def docker(line: str) -> str:
         [json.dumps({"@timestamp": AT, "log.level": "error", "error.stack_trace": "\n".join(TRACE)})],
         [json.dumps({"severity": "ERROR", "timestamp": AT, "textPayload": line}) + "," for line in TRACE],
         [json.dumps({"timestamp": AT, "level": "ERROR", "fields": {"message": TRACE[-1]}})],
+        [json.dumps({"text": "\n".join(TRACE), "record": {"level": {"name": "ERROR"}, "message": "failed"}})],
+        [json.dumps({"event": "failed", "level": "error", "exception": [{**ERROR, "frames": FRAMES}]})],
+        [json.dumps({"errorMessage": ERROR["exc_value"], "errorType": ERROR["exc_type"], "stackTrace": TRACE[1:3]})],
+        [json.dumps({"@t": AT, "@m": "failed", "@l": "Error", "@x": "\n".join(TRACE)})],
+        [json.dumps({"severity_text": "ERROR", "body": "x", "attributes": {"exception.stacktrace": "\n".join(TRACE)}})],
     ],
-    ids=["docker", "a time before", "others between", "python", "pino", "elastic", "flat", "google", "tracing"],
+    ids=[
+        *("docker", "a time before", "others between", "python", "pino", "elastic", "flat", "google", "tracing"),
+        *("loguru", "structlog", "lambda", "serilog", "opentelemetry"),
+    ],
 )
 def test_the_failure_is_found(wrapped: list[str], index: Path) -> None:
     text = "\n".join(wrapped)
@@ -65,8 +75,11 @@ def test_the_failure_is_found(wrapped: list[str], index: Path) -> None:
         '{"level": ' + "[" * 100_000 + "}",  # too deep
         '{"ts": ' + "9" * 10_000 + ', "msg": "x"}',
         "{'loss': 0.0}",
+        '{"text": "the text of an answer", "record": {"id": 3}}',
+        '{"level": "error", "err": {"stack": ' + "[" * 900 + "]" * 900 + "}}",
+        '{"level": "error", ' + '"fields": {' * 900 + "}" * 901,
     ],
-    ids=range(7),
+    ids=range(10),
 )
 def test_what_stays_as_it_is(line: str) -> None:
     assert unfolded(line) == line

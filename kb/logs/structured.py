@@ -1,5 +1,6 @@
-"""Logs whose lines are JSON objects (of Docker, Google Cloud, structlog, python-json-logger, pino, zap, in Elastic's
-form): what the program meant to say, line by line, as it would stand in a plain log."""
+"""Logs whose lines are JSON objects (of Docker, Google Cloud, AWS Lambda, structlog, python-json-logger, loguru, pino,
+zap, serilog, in the forms of Elastic and OpenTelemetry): what the program meant to say, line by line, as it would stand
+in a plain log."""
 
 from __future__ import annotations
 
@@ -15,15 +16,18 @@ __all__ = ["unfolded", "unfolded_block"]
 
 # The body of an API's error is such an object as well, and articles print it as it is: only one of a log says when it
 # was written, or how grave it is.
-_WHEN = ("time", "ts", "timestamp", "@timestamp", "asctime", "datetime")
-_LEVEL = ("level", "levelname", "lvl", "severity", "loglevel", "log.level")
+_WHEN = ("time", "ts", "timestamp", "@timestamp", "asctime", "datetime", "@t", "timeUnixNano")
+_LEVEL = ("level", "levelname", "lvl", "severity", "loglevel", "log.level", "@l", "severityText", "severity_text")
 _LEVELS = {"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"}
 _NUMBERS = {20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}  # pino, bunyan
-_TEXT = ("log", "textPayload", "message", "msg", "event")
-_WITHIN = ("fields", "jsonPayload")  # objects that hold the message
-_ERROR = ("error", "err", "exception", "exc_info", "exc_text", "stack_trace", "stacktrace", "stack", "traceback")
-_FLAT = ("error.message", "error.stack_trace")
-_SAYS, _TRACE = ("type", "name", "message"), ("stack_trace", "stack", "traceback")  # of an error that is an object
+_TEXT = ("log", "textPayload", "message", "msg", "event", "body", "@m")
+_WITHIN = ("fields", "jsonPayload", "body", "attributes")  # objects that hold the message
+_ERROR = ("error", "err", "exception", "exc_info", "exc_text", "stack_trace", "stacktrace", "stack", "traceback", "@x")
+_FLAT = ("error.message", "error.stack_trace", "exception.message", "exception.stacktrace", "stringValue")
+_LAMBDA = {"errorMessage", "errorType"}  # what AWS Lambda prints of an exception; it has no time
+_SAYS = ("type", "name", "exc_type", "errorType", "message", "exc_value", "errorMessage")  # of an error's object
+_TRACE = ("stack_trace", "stack", "traceback", "stackTrace")
+_MOST_FRAMES = 100
 _OBJECT, _OBJECT_BYTES = re.compile(r'\{ ?"'), re.compile(rb'\{ ?"')
 _MAX_BYTES = 1 << 18  # of a line of a log that is read as an object
 
@@ -55,12 +59,21 @@ def _line(line: str) -> str:
         return line
     try:
         said = json.loads(end[found.start() :])
+        text = _said(said) if isinstance(said, dict) else ""
     except (ValueError, RecursionError):
         return line
-    if not isinstance(said, dict) or said.keys().isdisjoint((*_WHEN, *_LEVEL)):
-        return line
+    return f"{line[: found.start()]}{text}" if text else line
+
+
+def _said(said: dict[str, Any]) -> str:
+    """What the object says, empty when it is none of a log."""
+    record = said.get("record")  # loguru: the line as it would be printed, beside what it is made of
+    if isinstance(record, dict) and "level" in record and isinstance(said.get("text"), str):
+        return str(said["text"]).rstrip("\n")
+    if said.keys().isdisjoint((*_WHEN, *_LEVEL)) and not said.keys() >= _LAMBDA:
+        return ""
     text = "\n".join(part.rstrip("\n") for part in _parts(said) if part.strip())
-    return f"{line[: found.start()]}{_level(said)}{text}" if text else line
+    return _level(said) + text if text else ""
 
 
 def _level(said: dict[str, Any]) -> str:
@@ -81,9 +94,23 @@ def _parts(said: dict[str, Any]) -> Iterator[str]:
         if isinstance(said.get(key), dict):
             yield from _parts(said[key])
     for key in (*_ERROR, *_FLAT):
-        value = said.get(key)
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            yield ": ".join(value[name] for name in _SAYS if isinstance(value.get(name), str))
-            yield from (value[name] for name in _TRACE if isinstance(value.get(name), str))
+        yield from _error(said.get(key))
+    if said.keys() >= _LAMBDA:
+        yield from _error(said)
+
+
+def _error(value: Any) -> Iterator[str]:
+    """The lines of an exception: frames first, as Python prints them, what it was last."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):  # of lines, or of an exception and its causes (structlog)
+        for one in value[:_MOST_FRAMES]:
+            yield from _error(one)
+    elif isinstance(value, dict):
+        for name in _TRACE:
+            yield from _error(value.get(name))
+        frames = value.get("frames")
+        for frame in frames[:_MOST_FRAMES] if isinstance(frames, list) else ():
+            if isinstance(frame, dict) and {"filename", "lineno", "name"} <= frame.keys():
+                yield f'  File "{frame["filename"]}", line {frame["lineno"]}, in {frame["name"]}'
+        yield ": ".join(value[name] for name in _SAYS if isinstance(value.get(name), str))
