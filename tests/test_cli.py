@@ -131,7 +131,7 @@ def test_an_unknown_issue_exits_with_one_and_says_so(question: str, said: str, k
         (["search", "x", "--index", "nowhere"], 66, "nowhere"),
         (["projects", "--index", "nowhere"], 66, "nowhere"),
         (["show", "x#1", "--index", "nowhere"], 66, "nowhere"),
-        (["show", "ms-swift-ovis-grpo#2"], 66, DEQUE),
+        (["show", "ms-swfit-ovis2-grpo#2"], 66, DEQUE),
         (["show"], 2, "ISSUE"),
         (["build", "--articles", "nowhere", "--index", "i"], 65, "nowhere"),
         (["build", "--index", "i"], 66, "--articles"),

@@ -202,7 +202,7 @@ def test_hooks_go_by_the_reader(index: Path, monkeypatch: pytest.MonkeyPatch) ->
         (["search", "x", "--project", "NoSuch"], ["kb: 没有关于项目 'NoSuch' 的文章", "`kb projects` 列出全部项目："]),
         (["search", "x", "-k", "0"], ["用法：kb search", "错误：'-k' 的值不对：0 不在范围 1<=x<=100 之内。"]),
         (["search", "x", "--index", "nowhere"], ["这里没有索引", "请先运行 `kb build`"]),
-        (["show", "ms-swift-ovis-grpo#2"], ["库中没有问题 'ms-swift-ovis-grpo#2'", "是不是 ms-swift-ovis2-grpo#2"]),
+        (["show", "ms-swfit-ovis2-grpo#2"], ["库中没有问题 'ms-swfit-ovis2-grpo#2'", "是不是 ms-swift-ovis2-grpo#2"]),
         (["nonsense"], ["错误：没有命令 'nonsense'"]),
         (["show"], ["错误：缺少参数 'ISSUE'。", "用法见 kb show --help"]),
         (["build", "--index", "i"], ["当前目录及上级目录都没有 articles/"]),
