@@ -31,7 +31,7 @@ TEXT = {
 [中文](coverage.zh.md)
 
 {searches} searches over {projects} projects, {chinese} of them in Chinese: nearly all a project and a generic word
-("hangs", "OOM", "报错") without a failure in mind, their results read in the order found; of the last 793 about a third
+("hangs", "OOM", "报错") without a failure in mind, their results read in the order found; of the last 1,088 about a third
 follow up a failure that was met, or check a claim.
 {failures} failures were counted in {threads} threads; the articles cover {covered} of them, which are
 {share:.0%} of the threads. The counts say what is asked in public threads, not what happens most, and the
@@ -50,7 +50,7 @@ before, most of them about the programs that the articles are about, {world} are
 
 ## How right the articles are
 
-The articles were checked once, all but {left} issues, claim by claim (error lines, causes, commands, flags,
+{once} once, claim by claim (error lines, causes, commands, flags,
 versions), by somebody who wrote none of them: in the sources of packages, by running, in documentation and threads.
 Grave is a step that fails or harms for many who take it word for word. The counts are those before mending; all that
 was found is mended in both languages. Not checkable is what no source within reach tells: symptoms of threads that
@@ -79,7 +79,7 @@ readers' own tallies; those of each issue, and what was found: [checked.jsonl](c
 [English](coverage.md)
 
 检索 {searches} 次，涉及 {projects} 个项目，其中中文 {chinese} 次：绝大多数是一个项目加一个通用词
-（"hangs"、"OOM"、「报错」），不带预想的故障，结果按出现的顺序读；最近 793 次里约三分之一是追查遇到的故障或核对说法。
+（"hangs"、"OOM"、「报错」），不带预想的故障，结果按出现的顺序读；最近 1,088 次里约三分之一是追查遇到的故障或核对说法。
 共在 {threads} 个帖子里数到 {failures} 种故障，文章覆盖其中 {covered} 种，占帖子的 {share:.0%}。
 这些数字说明公开帖子里在问什么，不等于实际发生得最多的是什么；文章就是照着这张表写的，所以它说明不了另外抽取的提问能覆盖多少。
 数据：[coverage.jsonl](coverage.jsonl)、[coverage-searches.jsonl](coverage-searches.jsonl) 和下面提到的文件；
@@ -95,7 +95,7 @@ readers' own tallies; those of each issue, and what was found: [checked.jsonl](c
 
 ## 文章有多准
 
-除 {left} 个问题外，所有文章都由没有参与写作的人逐条核对过一遍（报错原文、原因、命令、参数、版本）：
+{once}由没有参与写作的人逐条核对过一遍（报错原文、原因、命令、参数、版本）：
 看软件包源码、实际运行、查文档和帖子。
 “严重”指照着做会失败或造成损害的步骤。表中是修改前的数目，发现的问题都已在中英文里改正。“无法核对”指手边没有依据的：
 帖子已不在的现象、没有的硬件、推断出来的做法。读一遍找不全。数目由核对的人自己统计，每个问题的数目和发现见
@@ -159,6 +159,11 @@ def checked(lang: str) -> str:
     return "\n".join(rows)
 
 
+# Whether somebody else has read every issue, or some wait for it.
+ALL = {"en": "All articles were checked", "zh": "所有文章都"}
+ALL_BUT = {"en": "All articles but {left} issues were checked", "zh": "除 {left} 个问题外，所有文章都"}
+
+
 def page(lang: str, failures: list[Failure], searches: list[dict[str, Any]], left: int) -> str:
     drawn = questions("held/drawn")
     by_project: dict[str, Counter[str]] = defaultdict(Counter)
@@ -178,7 +183,7 @@ def page(lang: str, failures: list[Failure], searches: list[dict[str, Any]], lef
         answered=sum(one["issue"] is not None for one in drawn),
         helped=sum(one["issue"] is None and bool(one["partly"]) for one in drawn),
         world=sum(one["issue"] is not None for one in questions("world/threads-en", "world/threads-zh")),
-        left=left,
+        once=(ALL_BUT if left else ALL)[lang].format(left=left),
         checked=checked(lang),
         by_project="\n".join(
             f"| {name} | {by_project[name]['threads']} | {by_project[name]['covered']} |" for name in order
