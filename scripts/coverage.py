@@ -31,8 +31,8 @@ TEXT = {
 [中文](coverage.zh.md)
 
 {searches} searches over {projects} projects, {chinese} of them in Chinese: nearly all a project and a generic word
-("hangs", "OOM", "报错") without a failure in mind, their results read in the order found; of the last 1,088 about a third
-follow up a failure that was met, or check a claim.
+("hangs", "OOM", "报错") without a failure in mind, their results read in the order found; of the last 1,088 about a
+third follow up a failure that was met, or check a claim.
 {failures} failures were counted in {threads} threads; the articles cover {covered} of them, which are
 {share:.0%} of the threads. The counts say what is asked in public threads, not what happens most, and the
 articles were written from this table: it says nothing about questions drawn otherwise.
