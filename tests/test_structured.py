@@ -21,6 +21,7 @@ TRACE = [
     "IndexError: pop from an empty deque",
 ]
 ERROR = {"exc_type": "IndexError", "exc_value": "pop from an empty deque"}
+STACKTRACE = {"key": "exception.stacktrace", "value": {"stringValue": "\n".join(TRACE)}}
 FRAMES = [{"filename": "/app/train.py", "lineno": 10, "name": "<module>"}]
 AT = "2026-01-02T10:00:00.1Z"
 NO_BREAK = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=60)
@@ -47,10 +48,22 @@ def docker(line: str) -> str:
         [json.dumps({"errorMessage": ERROR["exc_value"], "errorType": ERROR["exc_type"], "stackTrace": TRACE[1:3]})],
         [json.dumps({"@t": AT, "@m": "failed", "@l": "Error", "@x": "\n".join(TRACE)})],
         [json.dumps({"severity_text": "ERROR", "body": "x", "attributes": {"exception.stacktrace": "\n".join(TRACE)}})],
+        [json.dumps({"severityText": "ERROR", "body": {"stringValue": "failed"}, "attributes": [STACKTRACE]})],
+        [json.dumps({"level": "error", "exc_info": [*["    step()"] * 150, *TRACE]})],
+        [docker(json.dumps({"event": "x", "level": "error", "exception": "\n".join(TRACE)}))],
     ],
     ids=[
         *("docker", "a time before", "others between", "python", "pino", "elastic", "flat", "google", "tracing"),
-        *("loguru", "structlog", "lambda", "serilog", "opentelemetry"),
+        *(
+            "loguru",
+            "structlog",
+            "lambda",
+            "serilog",
+            "opentelemetry",
+            "its protocol",
+            "many frames",
+            "nested",
+        ),
     ],
 )
 def test_the_failure_is_found(wrapped: list[str], index: Path) -> None:
@@ -83,6 +96,23 @@ def test_the_failure_is_found(wrapped: list[str], index: Path) -> None:
 )
 def test_what_stays_as_it_is(line: str) -> None:
     assert unfolded(line) == line
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"level": "info", "msg": "request completed", "body": TRACE[-1]}, "[INFO] request completed"),
+        ({"level": "info", "msg": "done", "attributes": {"prompt": TRACE[-1]}}, "[INFO] done"),
+        ({"message": "boom", "errorMessage": "boom", "errorType": "ValueError"}, "ValueError: boom"),
+        ({"level": "error", "exception": [ERROR, {"exc_type": "KeyError", "exc_value": "'a'"}]},
+         "[ERROR] KeyError: 'a'\nIndexError: pop from an empty deque"),
+        ({"level": "error", "exception": [{"exc_type": "ExceptionGroup", "exceptions": [[ERROR]]}]},
+         "[ERROR] ExceptionGroup\nIndexError: pop from an empty deque"),
+    ],
+    ids=["a request's body", "attributes", "lambda", "a cause", "a group"],
+)  # fmt: skip
+def test_what_an_object_says(said: dict[str, object], text: str) -> None:
+    assert unfolded(json.dumps(said)) == text
 
 
 @settings(max_examples=examples(200), deadline=None)

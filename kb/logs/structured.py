@@ -20,14 +20,16 @@ _WHEN = ("time", "ts", "timestamp", "@timestamp", "asctime", "datetime", "@t", "
 _LEVEL = ("level", "levelname", "lvl", "severity", "loglevel", "log.level", "@l", "severityText", "severity_text")
 _LEVELS = {"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"}
 _NUMBERS = {20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}  # pino, bunyan
-_TEXT = ("log", "textPayload", "message", "msg", "event", "body", "@m")
-_WITHIN = ("fields", "jsonPayload", "body", "attributes")  # objects that hold the message
+_TEXT = ("log", "textPayload", "message", "msg", "event", "@m")
+_BODY = "body"  # OpenTelemetry's message; beside another one it is what a request or an answer held
+_WITHIN = ("fields", "jsonPayload")  # objects that hold the message
 _ERROR = ("error", "err", "exception", "exc_info", "exc_text", "stack_trace", "stacktrace", "stack", "traceback", "@x")
-_FLAT = ("error.message", "error.stack_trace", "exception.message", "exception.stacktrace", "stringValue")
-_LAMBDA = {"errorMessage", "errorType"}  # what AWS Lambda prints of an exception; it has no time
-_SAYS = ("type", "name", "exc_type", "errorType", "message", "exc_value", "errorMessage")  # of an error's object
+_FLAT = ("error.message", "error.stack_trace", "exception.message", "exception.stacktrace")
+_LAMBDA = {"errorMessage", "errorType"}  # what AWS Lambda prints of an exception; it may have no time
+_TYPE, _SAYS = ("type", "name", "exc_type", "errorType"), ("errorMessage", "exc_value", "message")  # of an exception
 _TRACE = ("stack_trace", "stack", "traceback", "stackTrace")
 _MOST_FRAMES = 100
+_NESTED = 2  # objects within the message of another: Docker's around those of the program
 _OBJECT, _OBJECT_BYTES = re.compile(r'\{ ?"'), re.compile(rb'\{ ?"')
 _MAX_BYTES = 1 << 18  # of a line of a log that is read as an object
 
@@ -52,7 +54,7 @@ def _parts_of_line(line: bytes) -> bytes:
     return line if said == text else said.replace("\n", "\r").encode("utf-8", "replace")
 
 
-def _line(line: str) -> str:
+def _line(line: str, depth: int = 0) -> str:
     found = _OBJECT.search(line, 0, HEAD_CHARS)
     end = line.rstrip().rstrip(",")
     if found is None or not end.endswith("}"):
@@ -62,14 +64,16 @@ def _line(line: str) -> str:
         text = _said(said) if isinstance(said, dict) else ""
     except (ValueError, RecursionError):
         return line
+    if text and depth + 1 < _NESTED:
+        text = "\n".join(_line(one, depth + 1) for one in text.split("\n"))
     return f"{line[: found.start()]}{text}" if text else line
 
 
 def _said(said: dict[str, Any]) -> str:
     """What the object says, empty when it is none of a log."""
-    record = said.get("record")  # loguru: the line as it would be printed, beside what it is made of
-    if isinstance(record, dict) and "level" in record and isinstance(said.get("text"), str):
-        return str(said["text"]).rstrip("\n")
+    record, printed = said.get("record"), said.get("text")
+    if isinstance(record, dict) and "level" in record and isinstance(printed, str):  # loguru: the line as it is printed
+        return printed.rstrip("\n")
     if said.keys().isdisjoint((*_WHEN, *_LEVEL)) and not said.keys() >= _LAMBDA:
         return ""
     text = "\n".join(part.rstrip("\n") for part in _parts(said) if part.strip())
@@ -87,30 +91,45 @@ def _level(said: dict[str, Any]) -> str:
 
 
 def _parts(said: dict[str, Any]) -> Iterator[str]:
-    for key in _TEXT:
-        if isinstance(said.get(key), str):
-            yield said[key]
+    messages = [said[key] for key in _TEXT if isinstance(said.get(key), str)] or [_plain(said.get(_BODY))]
+    yield from (one for one in messages if one != said.get("errorMessage"))
     for key in _WITHIN:
         if isinstance(said.get(key), dict):
             yield from _parts(said[key])
-    for key in (*_ERROR, *_FLAT):
-        yield from _error(said.get(key))
+    attributes = said.get("attributes")
+    if isinstance(attributes, list):  # of OpenTelemetry's protocol
+        pairs = [one for one in attributes if isinstance(one, dict) and isinstance(one.get("key"), str)]
+        attributes = {one["key"]: _plain(one.get("value")) for one in pairs}
+    for one in (said, attributes if isinstance(attributes, dict) else {}):
+        for key in _FLAT:
+            yield from _error(one.get(key))
     if said.keys() >= _LAMBDA:
-        yield from _error(said)
+        yield from _error({key: said.get(key) for key in (*_LAMBDA, "stackTrace")})
+    for key in _ERROR:
+        yield from _error(said.get(key))
+
+
+def _plain(value: Any) -> str:
+    """Text, which OpenTelemetry's protocol may wrap."""
+    value = value.get("stringValue") if isinstance(value, dict) else value
+    return value if isinstance(value, str) else ""
 
 
 def _error(value: Any) -> Iterator[str]:
-    """The lines of an exception: frames first, as Python prints them, what it was last."""
+    """The lines of an exception in the order of Python: its cause, its frames, what it is; those of a group."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list):  # of lines, or of an exception and its causes (structlog)
-        for one in value[:_MOST_FRAMES]:
+    elif isinstance(value, list):
+        last = value[-_MOST_FRAMES:]  # of a traceback's lines the last says what it was
+        for one in last if any(isinstance(one, str) for one in last) else last[::-1]:  # structlog has causes last
             yield from _error(one)
     elif isinstance(value, dict):
         for name in _TRACE:
             yield from _error(value.get(name))
         frames = value.get("frames")
-        for frame in frames[:_MOST_FRAMES] if isinstance(frames, list) else ():
+        for frame in frames[-_MOST_FRAMES:] if isinstance(frames, list) else ():
             if isinstance(frame, dict) and {"filename", "lineno", "name"} <= frame.keys():
                 yield f'  File "{frame["filename"]}", line {frame["lineno"]}, in {frame["name"]}'
-        yield ": ".join(value[name] for name in _SAYS if isinstance(value.get(name), str))
+        names = (next((value[name] for name in of if isinstance(value.get(name), str)), "") for of in (_TYPE, _SAYS))
+        yield ": ".join(filter(None, names))
+        yield from _error(value.get("exceptions"))
