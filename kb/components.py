@@ -157,9 +157,8 @@ def may_be_anyones(record: IssueRecord, lines: Collection[str], text: str) -> bo
     """Do these lines, by which the issue was found, stand in the messages of any program, and does the text around them
     not name its software? `Illegal instruction` says nothing about Paddle. Of the system every program speaks."""
     is_the_systems = record.project is not None and _named_after(record.project) in _SYSTEM
-    if (
-        not lines or is_the_systems or not all(map(is_everyones, lines))
-    ):  # few lines are, and no issue need be looked at
+    # Whether the lines are anyone's is asked first: it is quickly said and seldom so.
+    if not lines or is_the_systems or not all(map(is_everyones, lines)):
         return False
     return bool(components(record)) and not is_present(record, text)
 

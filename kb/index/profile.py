@@ -92,7 +92,7 @@ class Profile:
     alias_starts: Array
     """(aliases + 1,) int32"""
     sentences: Array
-    """(s, dim) float32, rows of norm 1 or 0, within a hundredth"""
+    """(s, dim) float32, rows of norm 1 or 0 but for rounding: the product of two is off by less than 0.01"""
     kinds: Array
     """(s,) uint8: a `Sentence`"""
     particulars: Codes

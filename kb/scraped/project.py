@@ -40,7 +40,7 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _KIND_OF_PAGE = frozenset("FAQ FAQs Guide Guides Notes Troubleshooting Tutorial Documentation Docs Wiki".split())
-_FILE = re.compile(r"\.(?:so(?:\.\d+)*|dll|py|sh|exe|json|ya?ml|toml|txt|log|md|csv|html)$")
+_FILE = re.compile(r"\.(?:so(?:\.\d+)*|dll|exe|json|ya?ml|toml|txt|log|md|csv|html)$")
 _LETTER = re.compile(r"\w")
 FEATURES = (
     "bias", "in title", "opens title", "ends title", "title: after in/with/在", "title: X项目", "tag", "file", "folder",
