@@ -40,8 +40,6 @@ __all__ = [
 ]
 
 MAX_ERRORS, MAX_SYMPTOM, MAX_ALIAS, MAX_CONFUSABLE = 20, 24, 4, 20  # sentences of each kind that are kept
-
-
 _LARGEST = 127  # of int8
 
 
