@@ -69,8 +69,8 @@ def _lists() -> dict[str, list[str]]:
 
 
 class _Messages:
-    """Messages to be found in words, the longest first. A search in a fresh process asks for them once, and a pattern of
-    all of them would have to be compiled for that."""
+    """Messages to be found in words, the longest first. A search in a fresh process asks for them once, and a pattern
+    of all of them would have to be compiled for that."""
 
     def __init__(self, messages: Iterable[str]) -> None:
         said = {tuple(words_of(one).split()) for one in messages} - {()}
