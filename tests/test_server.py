@@ -817,6 +817,40 @@ def test_it_stops_soon_while_a_log_is_read(index: Path, number: signal.Signals, 
     assert process.returncode in (-number, 128 + number)
 
 
+SLOW_FORK = """
+import os, sys, time
+fork, asked = os.fork, []
+def slowly():
+    asked.append(1)
+    pid = fork()
+    if pid == 0 and len(asked) == 2:
+        print("forked", file=sys.stderr, flush=True)
+        time.sleep(1)
+    return pid
+os.fork = slowly
+sys.argv = ["kb", "serve", *sys.argv[1:]]
+from kb.cli import main
+main()
+"""
+
+
+@needs_uvicorn
+@pytest.mark.thorough
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_it_stops_soon_while_a_worker_starts(index: Path) -> None:
+    """The new worker gets the signal before it has its own handlers."""
+    command = [sys.executable, "-c", SLOW_FORK, "--port", "0", "--index", str(index), "--workers", "2"]
+    with running(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        while process.stderr.readline() != "forked\n":
+            assert process.poll() is None
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+        assert time.monotonic() - started < 4
+    assert process.returncode == -signal.SIGTERM
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "node-7", "localhost.evil.example"])
 def test_others_need_a_token(host: str) -> None:
     refused = CliRunner().invoke(cli, ["serve", "--host", host])

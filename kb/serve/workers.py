@@ -128,9 +128,16 @@ class _Parent:
         """None in the parent."""
         first = not self._workers and not self._failures
         ours, theirs = os.pipe()
-        pid = os.fork()
+        # A signal to the new process before it has its own handlers would be taken by `_note` and be lost.
+        numbers = [getattr(signal, name) for name in _SIGNALS]
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._become_worker(kept)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if pid == 0:
-            self._become_worker(kept)
             return Worker(first, partial(_say_ready, theirs))
         os.close(theirs)
         self._workers[ours] = _Child(number, pid, time.monotonic(), follows=follows)
