@@ -60,8 +60,8 @@ CASES_EACH = 2
 
 
 def _some(cases: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """At most `CASES_EACH`, evenly spread."""
-    most = min(len(cases), CASES_EACH)
+    """At most `CASES_EACH`, evenly spread; of a costly test one."""
+    most = min(len(cases), 1 if cases[0].get_closest_marker("costly") else CASES_EACH)
     return [cases[len(cases) * n // most] for n in range(most)]
 
 
@@ -272,9 +272,9 @@ def _vector(word: str, seed: int, dim: int) -> Array:
 
 @cache
 def shipped_articles() -> dict[str, Article]:
-    """Every article that kb ships, by its path; by default each ninth. A worker parses them once."""
+    """Every article that kb ships, by its path; by default some. A worker parses them once."""
     parsed = {}
-    for path, data in [*read_articles(SHIPPED)][:: 1 if THOROUGH else 9]:
+    for path, data in [*read_articles(SHIPPED)][:: 1 if THOROUGH else 18]:
         assert isinstance(data, bytes), data
         parsed[path] = parse(data, path=path)
     return parsed

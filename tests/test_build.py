@@ -638,6 +638,7 @@ def test_whatever_ends_a_build_leaves_the_old_index(
     assert build(articles, index, encoder=encoder).articles == 3
 
 
+@pytest.mark.costly
 @posix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_a_signal_leaves_the_old_index(tmp_path: Path, write: Write, number: signal.Signals) -> None:

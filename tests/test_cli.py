@@ -703,6 +703,7 @@ def test_so_does_whoever_has_only_drafts_yet(kb_: Kb, tmp_path: Path, monkeypatc
     assert "ms-swift" in kb_("search", POP, base=None).out, "the other bases answer"
 
 
+@pytest.mark.costly
 @on_posix
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
 def test_colours_can_be_refused(variable: str, index: Path) -> None:
@@ -795,6 +796,7 @@ def test_a_machine_without_a_locale(index: Path) -> None:
     assert "一句话" in ended.stdout.decode("utf-8")
 
 
+@pytest.mark.costly
 @on_posix
 @pytest.mark.parametrize("command", [["search", "-"], ["parse", "-"], ["eval", "-"], ["search", "--batch", "-"]])
 def test_stdin_that_cannot_be_read_is_named(command: list[str], index: Path, tmp_path: Path) -> None:
@@ -812,6 +814,7 @@ def test_stdin_that_cannot_be_read_is_named(command: list[str], index: Path, tmp
     assert "stdout" not in ran.stderr
 
 
+@pytest.mark.costly
 @on_posix
 @pytest.mark.parametrize("command", [["search", DEQUE], ["search", "--json", DEQUE], ["projects"]])
 def test_a_closed_stdout_is_named(command: list[str], index: Path) -> None:
@@ -823,6 +826,7 @@ def test_a_closed_stdout_is_named(command: list[str], index: Path) -> None:
     assert ran.stderr.startswith("kb: stdout: the answer could not be written")
 
 
+@pytest.mark.costly
 @on_posix
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 @pytest.mark.parametrize("command", ["--help", "--version", "search --help", "projects"])
@@ -834,6 +838,7 @@ def test_a_full_disk_has_an_exit_code(command: str, also: str, index: Path) -> N
     assert ran.stderr.startswith(b"" if also else b"kb: stdout: the answer could not be written (No space")
 
 
+@pytest.mark.costly
 @on_posix
 @pytest.mark.parametrize("command", ["scan -", "mcp", "search -"])
 def test_a_closed_stdin_is_named(command: str, index: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import CORPUS, EMPTY_RECORD
+from conftest import CORPUS, EMPTY_RECORD, THOROUGH
 
 from kb import KnowledgeBase
 from kb.index.faults import faults, plain_title, title_key
@@ -27,7 +27,7 @@ QUESTIONS = [DEQUE, BUS, "loss 变成 nan", "exit code -9", "the weather is fine
 def doubled(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     """The frozen articles, each as a page for two versions."""
     folder = tmp_path_factory.mktemp("doubled")
-    for path in sorted(CORPUS.glob("*/*.md")):
+    for path in sorted(CORPUS.glob("*/*.md" if THOROUGH else "*/[m-p]*.md")):
         for version in ("2.1", "3.0"):
             copy = folder / "articles" / path.parent.name / f"{path.stem}-v{version[0]}.md"
             copy.parent.mkdir(parents=True, exist_ok=True)

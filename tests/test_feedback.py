@@ -216,6 +216,7 @@ def _core(result: SearchResult) -> Any:
     return result.verdict, result.likely, [(hit.issue, hit.confidence, hit.rank) for hit in result.hits]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("helped", [True, False])
 def test_one_voice_changes_nothing(base: KnowledgeBase, heard: Feedback, helped: bool) -> None:
     """A thousand votes of one address, about every hit of every question and about others, are one voice."""

@@ -491,6 +491,7 @@ def test_a_program_that_ends(index: Path) -> None:
     assert SHOWN in after
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("where", ["/nowhere", "here is no index"])
 def test_a_program_without_an_index(where: str) -> None:
     ended = _python(FAILING.format("kb.install_excepthook()"), where)

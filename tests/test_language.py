@@ -106,6 +106,7 @@ def test_the_command_line_says_it_as_its_own(index: Path) -> None:
     assert ended.stderr.decode("utf-8") == "kb: KB_LANG is 'fr'; it can be en or zh 只能是 en 或 zh\n"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("lang", ["", "zh"])
 def test_a_warning_about_the_settings_is_told_once(lang: str, index: Path, tmp_path: Path) -> None:
     (tmp_path / "kb.toml").write_text('lang = "zh"\n', "utf-8")  # of a folder that nobody trusts

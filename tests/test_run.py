@@ -130,6 +130,7 @@ def test_a_reader_that_leaves() -> None:
         assert process.wait(10) == -signal.SIGPIPE
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 @pytest.mark.parametrize(("code", "ended"), [(0, 74), (7, 7)])
 def test_output_that_is_lost_is_told(code: int, ended: int) -> None:
@@ -231,6 +232,7 @@ while True: time.sleep(1)
 """
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_kb_reaches_the_child(number: signal.Signals) -> None:
     with subprocess.Popen([*DOOR, *python(TRAP)], stdout=-1, stderr=-1) as process:
@@ -478,6 +480,7 @@ def test_an_unknown_failure_is_one_line(kb: Callable[..., subprocess.CompletedPr
     assert glued.stderr == b"the flat tyre\nkb: exit code 9; not known to kb\n"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("lang", "said"), [("en", "a line is like one of a known issue"), ("zh", "一个已知问题")])
 def test_what_kb_knows_of_software_that_nothing_names_is_one_line_without_a_remedy(
     kb: Callable[..., subprocess.CompletedProcess[bytes]], monkeypatch: pytest.MonkeyPatch, lang: str, said: str

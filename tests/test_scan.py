@@ -182,7 +182,9 @@ AssertionError
 @pytest.fixture(scope="module")
 def of_shards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     folder = tmp_path_factory.mktemp("shards")
-    shutil.copytree(CORPUS, folder / "articles")
+    (folder / "articles" / "en").mkdir(parents=True)
+    for path in sorted((CORPUS / "en").glob("[m-z]*.md")):
+        shutil.copy(path, folder / "articles" / "en")
     (folder / "articles" / "en" / "shards.md").write_text(ASSERTION, encoding="utf-8")
     build(folder / "articles", folder / "index")
     with KnowledgeBase.open(folder / "index") as base:

@@ -40,6 +40,7 @@ COMMANDS = [
 HOMES = [None, "/nonexistent-home", "/dev/null/home", "missing"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("command", "home"),
     [

@@ -58,6 +58,7 @@ def test_there_is_something_to_judge() -> None:
     assert all(to_try(record, 10, 80) for record in records)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("width", WIDTHS)
 def test_it_takes_fifteen_rows(width: int) -> None:
     """A single command may be wider than a narrow terminal: there the rows are more, and the lines are not."""
@@ -70,6 +71,7 @@ def test_it_takes_fifteen_rows(width: int) -> None:
     assert len(tall) <= {60: 13, 80: 0, 200: 0}[width], tall
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("width", WIDTHS)
 def test_what_leads_is_followed_by_what_it_leads_to(width: int) -> None:
     for record in _records():
@@ -82,6 +84,7 @@ def test_what_leads_is_followed_by_what_it_leads_to(width: int) -> None:
                 assert below.role in ("text", "code"), (record.id, line.text)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("width", WIDTHS)
 def test_code_is_whole_and_stands_in_its_own_step(width: int) -> None:
     for record in _records():

@@ -1,4 +1,4 @@
-"""Do the shipped articles answer, and are they silent where they know nothing? A ninth of the articles and their
+"""Do the shipped articles answer, and are they silent where they know nothing? A part of the articles and their
 questions; the figures come from all of them, in test_retrieval.py and test_world.py, which CI runs."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     for lang in ("en", "zh"):
         (folder / "articles" / lang).mkdir(parents=True)
         for path in sorted((SHIPPED / lang).glob("*.md")):
-            if zlib.crc32(path.stem.encode()) % 9 == 0:  # a new article changes nothing for the others
+            if zlib.crc32(path.stem.encode()) % 18 == 0:  # a new article changes nothing for the others
                 shutil.copy(path, folder / "articles" / lang)
     KnowledgeBase.build(folder / "articles", folder / "index")
     with KnowledgeBase.open(folder / "index") as opened:
@@ -47,7 +47,7 @@ def test_what_is_known_is_found(base: KnowledgeBase, known: set[str]) -> None:
         one for name in ("questions.jsonl", "development.jsonl") for one in _some(name, 1) if known & {*one.wanted}
     ]
     results = {one: base.search(one.query, 3) for one in asked}
-    assert len(asked) >= 40
+    assert len(asked) >= 25
     assert sum(result.hits[0].issue in one.wanted for one, result in results.items()) >= 0.9 * len(asked)
     answered = {one: result for one, result in results.items() if result.answered}
     assert len(answered) >= 0.6 * len(asked)
@@ -70,7 +70,7 @@ def test_a_log_is_read_alike(base: KnowledgeBase, known: set[str]) -> None:
 
     right: dict[str, list[str]] = json.loads((LOGS / "known" / "known.json").read_text("utf-8"))
     asked = {name: issues for name, issues in right.items() if known & {*issues}}
-    assert len(asked) >= 7
+    assert len(asked) >= 5
     assert sum(bool(found(f"known/{name}") & {*issues}) for name, issues in asked.items()) >= 0.75 * len(asked)
     assert {
         path.name for path in sorted((LOGS / "healthy").glob("*.log"))[::10] if found(f"healthy/{path.name}")
