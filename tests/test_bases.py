@@ -278,7 +278,8 @@ def test_info_says_which_bases_answer(halves: tuple[Path, Path], capsys: pytest.
 
     _own(f'[bases]\none = "{halves[0]}"\ngone = "/nowhere"\n')
     arguments = ["--json", "--base", "one", "--base", "gone"]
-    assert info.main(arguments, standalone_mode=False) == 1
+    with pytest.raises(SystemExit, match="1"):
+        info.main(arguments, standalone_mode=False)
     form = json.loads(capsys.readouterr().out)
     one, gone = form["bases"]
     with KnowledgeBase.open(halves[0]) as base:
@@ -287,7 +288,8 @@ def test_info_says_which_bases_answer(halves: tuple[Path, Path], capsys: pytest.
     assert gone["name"] == "gone"
     assert gone["error"]
     assert form["settings"] == [str(config_folder() / SETTINGS)]
-    assert info.main(["--base", "one", "--base", "gone"], standalone_mode=False) == 1
+    with pytest.raises(SystemExit, match="1"):
+        info.main(["--base", "one", "--base", "gone"], standalone_mode=False)
     printed = capsys.readouterr().out
     assert "1. one" in printed
     assert "does not answer" in printed

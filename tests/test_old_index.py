@@ -44,7 +44,7 @@ def test_an_older_index_answers_or_names_its_format_and_the_command(
             return
     except IndexCorrupt as error:
         assert f"format {format_of(old)}" in error.message
-        assert "kb build" in (error.hint or "")
+        assert "kb build" in (error.hint or "") and str(index) in (error.hint or "")
         assert Path(error.path or "").parent == index
     assert any(f"format {format_of(old)}" in problem.message for problem in check_index(index))
     monkeypatch.setattr(sys, "argv", ["kb", "search", "--index", str(index), "FrobError"])

@@ -187,8 +187,6 @@ def main() -> NoReturn:
     warn_on_stderr()
     try:
         cli(prog_name="kb", standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
     except click.UsageError as error:
         context = error.ctx
         if type(error).__name__ == "NoArgsIsHelpError":  # `kb` alone; click before 8.2 has no such error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def info(as_json: bool, bases: tuple[str, ...], index: str | Path | None) -> Non
         print_json(form)
     else:
         _print(form)
-    raise click.exceptions.Exit(_EXIT_SILENT if any(base["error"] for base in found) else 0)
+    sys.exit(_EXIT_SILENT if any(base["error"] for base in found) else 0)  # click's Exit is lost in `main`
 
 
 _NAMES = ("KB_INDEX", "KB_STORE", "KB_BASES", "KB_LANG", "KB_PAGER", "KB_DEBUG")
@@ -135,7 +136,7 @@ def _bytes_below(folder: Path) -> int:
 
 def _print(form: dict[str, Any]) -> None:
     for number, base in enumerate(form["bases"], 1):
-        echo(f"{number}. {base['name']}")
+        echo(f"{number}. {base['name'] or base['where']}")
         if base["error"]:
             echo(f"   does not answer: {plain(base['error'])}")
             continue

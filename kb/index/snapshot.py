@@ -16,6 +16,7 @@ import json
 import mmap
 import os
 import re
+import shlex
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -263,8 +264,12 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise IndexCorrupt("the manifest is damaged", path=path, hint=f"`{_BUILD}` makes a new one") from None
     if version != FORMAT:
+        articles = folder.parent / "articles"  # where a build puts its index, unless told otherwise
+        where = shlex.quote(str(articles)) if articles.is_dir() else "DIR"
         raise IndexCorrupt(
-            f"the index has format {version!r}, this kb reads {FORMAT}", path=path, hint=f"`{_BUILD}` converts it"
+            f"the index has format {version!r}, this kb reads {FORMAT}",
+            path=path,
+            hint=f"`{_BUILD} --articles {where} --index {shlex.quote(str(folder))}` converts it",
         )
     own = manifest.pop("sha256", None)
     if own != _digest(manifest):
