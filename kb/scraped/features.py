@@ -84,8 +84,7 @@ def look(blocks: Sequence[Block]) -> View:
         found = _features(block, seen)
         found += [f"under={under}", f"since={since}", f"rank={len(stack)}", f"at={min(n, 3)}"]
         found.append(f"after={min(n - stack[-1][0], 6)}" if stack else "after=none")
-        kind, words = seen.kind, _words(block)
-        names.append([*[f"{kind} {name}" for name in found], f"role={seen.role}", *[f"w={word}" for word in words]])
+        names.append([*[f"{seen.kind} {name}" for name in found], f"role={seen.role}", *_words(block)])
         if seen.rank < 9:
             family[n] = families.setdefault((head[n], seen.rank), len(families))
             stack.append((n, seen))
@@ -149,6 +148,8 @@ def _features(block: Block, seen: _Seen) -> list[str]:
 
 
 def _words(block: Block) -> list[str]:
-    """The first words, each once; numbers are all alike."""
-    words = _WORD.findall(block.text[:200].lower())
-    return list(dict.fromkeys("0" if word.isdigit() else word for word in words[:_MOST_WORDS]))
+    """The first words, each once; numbers are all alike. How a sentence begins tells most: `because`, `set the`."""
+    found = _WORD.findall(block.text[:200].lower())
+    words = list(dict.fromkeys("0" if word.isdigit() else word for word in found[:_MOST_WORDS]))
+    begins = [f"first={' '.join(words[:n])}" for n in (1, 2) if n <= len(words)]
+    return [f"w={word}" for word in words] + begins

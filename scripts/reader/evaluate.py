@@ -14,7 +14,6 @@ the right field of the right record. Needs torch, as `train.py` does.
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 import time
 from collections import Counter
@@ -26,10 +25,9 @@ from markdown_it import MarkdownIt
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from layouts import TITLES, draw_page, gather
+from layouts import TITLES
 from pages import Page, tagged_blocks
-from posts import draw_post
-from train import DROP, EPOCHS, PAGES, fit, sample_of, shipped_records, tagged_pages
+from train import DROP, EPOCHS, PAGES, draw, fit, sample_of, tagged_pages
 
 from kb.scraped import parse
 from kb.scraped.reader import read_blocks
@@ -111,14 +109,6 @@ def measure(pages: Iterable[Page], tagger: Tagger) -> Figures:
     for page in pages:
         figures.add(page, tagger)
     return figures
-
-
-def draw(pages: Sequence[Page], count: int) -> list[Page]:
-    rng = random.Random(1)
-    material = gather(shipped_records(), pages, rng)
-    return [draw_page(material, rng, n) for n in range(count)] + [
-        draw_post(material, rng, n) for n in range(count // 2)
-    ]
 
 
 def kind_of(page: Page) -> str:

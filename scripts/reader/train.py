@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from layouts import draw_page, gather
 from pages import Page, read_tagged, tagged_blocks
 from posts import draw_post
+from restyled import restyle
 
 from kb.arrays import Array, dump
 from kb.articles.frontmatter import read_front_matter
@@ -103,6 +105,40 @@ def states_of(tags: Sequence[str]) -> list[int]:
     return [STATES.index(state) for state in reversed(states)]
 
 
+class _Total(torch.autograd.Function):
+    """For each page the log of the sum over all sequences of states. Its gradient is how probable each state and each
+    step is, which the forward-backward algorithm gives without a graph of every block."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: torch.Tensor, start: torch.Tensor, steps: torch.Tensor, batch: Batch) -> torch.Tensor:
+        kinds, there = batch.steps.numpy(), batch.mask.numpy()
+        top = scores.numpy().max(2, keepdims=True)
+        fits, ways = np.exp(scores.numpy() - top), np.exp(steps.numpy())[kinds]
+        fits[:, 0] *= np.exp(start.numpy())
+        ahead, behind = fits.copy(), np.ones_like(fits)
+        size = np.where(there, fits.sum(2), 1)  # what `ahead` is divided by at each block, so that it stays near 1
+        ahead[:, 0] /= size[:, :1]
+        for t in range(1, fits.shape[1]):
+            now = np.matmul(ahead[:, t - 1, None], ways[:, t])[:, 0] * fits[:, t]
+            size[:, t] = np.where(there[:, t], now.sum(1), 1)
+            ahead[:, t] = np.where(there[:, t, None], now / size[:, t, None], ahead[:, t - 1])
+        fits /= size[..., None]
+        for t in range(fits.shape[1] - 1, 0, -1):
+            after = np.matmul(ways[:, t], (fits[:, t] * behind[:, t])[..., None])[..., 0]
+            behind[:, t - 1] = np.where(there[:, t, None], after, behind[:, t])
+        moves = ahead[:, :-1, :, None] * ways[:, 1:] * (fits * behind)[:, 1:, None] * there[:, 1:, None, None]
+        ctx.chances = ahead * behind * there[..., None], moves, kinds[:, 1:]
+        return torch.from_numpy(np.log(size).sum(1) + (top[..., 0] * there).sum(1))
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        states, moves, kinds = ctx.chances
+        weight = grad.numpy()[:, None, None]
+        states, moves = states * weight, moves * weight[..., None]
+        steps = np.stack([moves[kinds == kind].sum(0) for kind in range(3)])
+        return torch.from_numpy(states), torch.from_numpy(states[:, 0].sum(0)), torch.from_numpy(steps), None
+
+
 class Network(nn.Module):
     """The same as `kb.scraped.tagger.Tagger`, for fitting."""
 
@@ -139,19 +175,15 @@ class Network(nn.Module):
         """Negative log-likelihood of the states, and of what is a message, a block, weighted by page."""
         told = self.scores(batch)
         scores, printed = told[..., :-1], told[..., -1]
-        pages = torch.arange(len(batch.states))
-        total = self.start + scores[:, 0]
-        gold = self.start[batch.states[:, 0]] + scores[pages, 0, batch.states[:, 0]]
-        for t in range(1, batch.states.shape[1]):
-            step, there = self.steps[batch.steps[:, t]], batch.mask[:, t]
-            after = torch.logsumexp(total.unsqueeze(2) + step, 1) + scores[:, t]
-            total = torch.where(there.unsqueeze(1), after, total)
-            before, now = batch.states[:, t - 1], batch.states[:, t]
-            gold = gold + torch.where(there, step[pages, before, now] + scores[pages, t, now], torch.zeros(1))
+        shown, states = batch.mask.float(), batch.states
+        own = scores.gather(2, states[..., None])[..., 0] * shown
+        moves = self.steps[batch.steps[:, 1:], states[:, :-1], states[:, 1:]] * shown[:, 1:]
+        gold = self.start[states[:, 0]] + own.sum(1) + moves.sum(1)
+        total: torch.Tensor = _Total.apply(scores, self.start, self.steps, batch)  # type: ignore[no-untyped-call]
         count = (batch.mask.sum(1) * batch.weight).sum()
         asked = (batch.messages >= 0).float() * batch.weight[:, None]
         missed = functional.binary_cross_entropy_with_logits(printed, batch.messages.clamp(min=0), reduction="none")
-        return (((torch.logsumexp(total, 1) - gold) * batch.weight).sum() + (missed * asked).sum()) / count
+        return (((total - gold) * batch.weight).sum() + (missed * asked).sum()) / count
 
     def arrays(self) -> dict[str, Array]:
         def plain(tensor: torch.Tensor) -> Array:
@@ -351,6 +383,15 @@ def tagged_pages(folder: Path) -> list[Page]:
     return [read_tagged(path) for path in sorted(folder.glob("*.tagged.md"))]
 
 
+def draw(pages: Sequence[Page], count: int) -> list[Page]:
+    """Pages made of these: drawn ones, posts, and each of them in other clothes."""
+    rng = random.Random(1)
+    material = gather(shipped_records(), pages, rng)
+    drawn = [draw_page(material, rng, number) for number in range(count)]
+    drawn += [draw_post(material, rng, number) for number in range(count // 2)]
+    return drawn + [restyle(page, rng) for page in pages]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--practice", type=Path, action="append", default=[])
@@ -360,10 +401,7 @@ def main() -> int:
     pages = tagged_pages(PAGES)
     articles = [path.read_text("utf-8") for path in sorted((ROOT / "articles").glob("*/*.md"))]
     CODE.write_bytes(dump(fit_code([*(page.text for page in pages), *articles])))  # first: it decides what a block is
-    rng = random.Random(1)
-    material = gather(shipped_records(), pages, rng)
-    drawn = [draw_page(material, rng, number) for number in range(args.drawn)]
-    drawn += [draw_post(material, rng, number) for number in range(args.drawn // 2)]
+    drawn = draw(pages, args.drawn)
     pages += [page for folder in args.practice for page in tagged_pages(folder)]
     samples = [sample_of(page) for page in pages] + [sample_of(page, 0.5) for page in drawn]
     network = fit([sample for sample in samples if sample], epochs=EPOCHS, drop=DROP)
