@@ -40,6 +40,7 @@ __all__ = [
     "is_usual",
     "opens_with_error",
     "says_failure",
+    "says_it_in_passing",
     "warns",
 ]
 
@@ -257,6 +258,19 @@ def is_error_line(line: str) -> bool:
 def says_failure(line: str) -> bool:
     """Does this line of a log say that something failed?"""
     return classify(line) in ("failure", "suspect", "launcher")
+
+
+def says_it_in_passing(line: str) -> bool:
+    """A failure by words that may stand anywhere in a line, and by nothing else: no exception's name, code or level,
+    and not how messages begin. A person may have written such a line."""
+    text = strip_prefix(line).strip()[:_MAX_CHARS]
+    return not (
+        _EXCEPTION.search(text)
+        or _ERROR_CODE.search(text)
+        or _ERROR_LEVEL.match(text)
+        or _ERROR_LEVEL.match(line.strip()[:HEAD_CHARS])
+        or _opens_message(text)
+    )
 
 
 def is_announcement(line: str, following: str) -> bool:

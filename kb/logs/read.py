@@ -13,7 +13,14 @@ from collections import deque
 
 from kb.errors import QueryError
 from kb.logs.assertions import LINES_ABOVE, with_statement
-from kb.logs.classify import classify, frame_of, has_prompt, is_announcement, is_error_line
+from kb.logs.classify import (
+    classify,
+    frame_of,
+    has_prompt,
+    is_announcement,
+    is_error_line,
+    says_it_in_passing,
+)
 from kb.logs.prefix import strip_prefix
 from kb.logs.variables import mask
 from kb.records import Lang, Query
@@ -74,6 +81,7 @@ def read(text: str, *, printed: bool = False) -> Query:
     in_traceback = ends_in_traceback = False
     headless: tuple[str, str] | None = None
     raws = cut.split("\n")
+    by_hand = not printed and len(raws) < LONG_LOG_LINES
     for n, (raw, following) in enumerate(zip(raws, [*raws[1:], ""], strict=True)):
         # A terminal shows what stands behind a line's last carriage return; one at its end is part of a line end.
         whole = _ends(raw.rstrip("\r").rsplit("\r", 1)[-1], MAX_LINE_CHARS)
@@ -81,6 +89,8 @@ def read(text: str, *, printed: bool = False) -> Query:
         stripped = line.strip()
         kind = classify(whole, picked=True)
         prefix = whole[: len(whole) - len(line)]
+        if kind == "failure" and not prefix and by_hand and says_it_in_passing(whole) and _is_told(stripped):
+            kind = "text"
         if headless and stripped:  # the message of an exception may begin on a line of its own
             if kind == "text" and prefix == headless[0] and not _HAS_LEVEL.search(whole):
                 line = stripped = f"{headless[1]} {stripped}"
@@ -162,6 +172,12 @@ def _failures(first: dict[str, str], launched: dict[str, str]) -> tuple[str, ...
     if len(found) > FIRST_FAILURES + LAST_FAILURES:
         found = found[:FIRST_FAILURES] + found[-LAST_FAILURES:]
     return tuple(found)
+
+
+def _is_told(line: str) -> bool:
+    from kb.logs.told import is_told  # few questions need it
+
+    return is_told(line)
 
 
 def _lang(words: str) -> Lang:
