@@ -17,6 +17,7 @@ from kb.articles.lines import Line, classify
 from kb.articles.mdx import without_jsx
 from kb.articles.own import read_own_form
 from kb.articles.source import filed_lang, read_lines, slug_of, suffix_lang
+from kb.articles.underlined import without_tildes
 from kb.records import Article, IssueRecord, Lang, Source
 from kb.text import detect_lang
 
@@ -49,6 +50,7 @@ def parse_and_tell(
     raw = without_fold(read_lines(data, path=path))
     if path.lower().endswith(".mdx"):
         raw = without_jsx(raw)
+    raw = without_tildes(raw)
     front = read_front_matter(raw)
     lines, remarks = classify(raw, front.body)
     lang = _stated_lang(path, front) or lang or _detected_lang(lines)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kb.articles.frontmatter import read_front_matter
 from kb.articles.lines import Line, classify
+from kb.articles.underlined import without_tildes
 from kb.scraped.blocks import Block
 from kb.scraped.reader import prepare
 
@@ -74,7 +75,7 @@ def parse_tagged(name: str, text: str) -> Page:
 
 def page_blocks(text: str) -> tuple[list[Line], list[Block], str]:
     """The lines, blocks and title (of the front matter) of a page, as the reader sees them."""
-    raw = text.splitlines()
+    raw = without_tildes(text.splitlines())
     front = read_front_matter(raw)
     title = front.first("title")
     return *prepare(classify(raw, front.body)[0], front_title=title), title

@@ -1,0 +1,41 @@
+"""A heading underlined with tildes, as reStructuredText has it: to Markdown they open a fence that swallows the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["without_tildes"]
+
+_TILDES = re.compile(r"~{4,200}\s{0,4}$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_AS_LONG = 3  # columns by which an underline may differ from its title
+
+
+def without_tildes(lines: Sequence[str]) -> list[str]:
+    """As many lines as came in, with `^^^^` for an underline of tildes, which Markdown leaves alone: a line of them
+    under a line about as long that stands alone. Fences stay."""
+    done = list(lines)
+    opened = ""
+    for n, line in enumerate(lines):
+        fence = _FENCE.match(line)
+        if fence is None:
+            continue
+        if opened:
+            if fence[1].startswith(opened) and not line.strip(f" {opened[0]}"):
+                opened = ""
+        elif _TILDES.match(line) and n and _is_title(lines[n - 1], line) and (n == 1 or not _says(lines[n - 2])):
+            done[n] = "^" * len(line.rstrip())
+        else:
+            opened = fence[1]
+    return done
+
+
+def _is_title(above: str, line: str) -> bool:
+    title = above.strip()
+    width = len(title.encode("gbk", "replace"))  # a Chinese character takes two columns
+    return len(title) >= 3 and abs(width - len(line.rstrip())) <= _AS_LONG
+
+
+def _says(line: str) -> bool:
+    return any(char.isalnum() for char in line)
