@@ -1,4 +1,4 @@
-"""A heading underlined with tildes, as reStructuredText has it: to Markdown they open a fence that swallows the page."""
+"""A heading underlined with tildes, as reStructuredText has it: in Markdown they open a fence."""
 
 from __future__ import annotations
 
