@@ -50,7 +50,7 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = Path(__file__).parent / "pages"
 OUT = ROOT / "kb" / "scraped" / "tagger.safetensors"
 HIDDEN, LAYERS, WIDTH = 48, 2, 5
-EPOCHS, DROP = 10, 0.5
+EPOCHS, DROP = 16, 0.5
 
 
 @dataclass
