@@ -41,8 +41,8 @@ from which `python scripts/coverage.py --write` makes this page.
 
 ## Questions drawn anew
 
-After the writing {drawn} questions were drawn by pairs of project and word that were picked at random, of
-training, of serving and in Chinese; none stands in the sources of an article. Most of the threads do not tell what it
+After the writing {drawn} questions were drawn by pairs of project and word that were picked at random, two
+thirds in English and one in Chinese; two stand in the sources of an article. Most of the threads do not tell what it
 was; somebody who had neither drawn nor written judged by the failure. The base answers {answered} of them, and
 {helped} more in part: [drawn.jsonl](../tests/cases/held/drawn.jsonl). So most failures of the world are still not in
 it, above all those of programs that few articles are about, and slowness without a message. Of 373 threads drawn
@@ -87,7 +87,7 @@ readers' own tallies; those of each issue, and what was found: [checked.jsonl](c
 
 ## 写完之后另抽的提问
 
-写完之后，随机抽取“项目 + 词”再检索，得到 {drawn} 个提问，训练、部署、中文各占约三分之一，都不在任何文章的出处里。
+写完之后，随机抽取“项目 + 词”再检索，得到 {drawn} 个提问，英文占三分之二，中文占三分之一；其中两个在某篇文章的出处里。
 多数帖子没有说出最后的原因，由既没参与抽取也没参与写作的人按故障本身判断。
 库里能回答其中 {answered} 个，另有 {helped} 个只能帮上一部分：[drawn.jsonl](../tests/cases/held/drawn.jsonl)。
 可见大多数故障库里还没有，尤其是文章很少写到的程序，以及没有报错、只是慢的情况。
