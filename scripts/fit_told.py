@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from kb.articles.folder import read_articles
-from kb.logs.classify import classify, says_it_in_passing
+from kb.logs.classify import says_it_in_passing
 from kb.logs.told import FEATURES, TOLD_AT, WEIGHTS, features
 from kb.scraped import parse
 
@@ -36,7 +36,7 @@ Example = tuple[str, int, str, float]
 
 
 def is_asked(line: str) -> bool:
-    return "\n" not in line and classify(line, picked=True) == "failure" and says_it_in_passing(line)
+    return "\n" not in line and says_it_in_passing(line)
 
 
 def from_articles(folder: Path) -> Iterator[Example]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 __all__ = ["without_tildes"]
 
@@ -14,7 +15,7 @@ _AS_LONG = 3  # columns by which an underline may differ from its title
 
 def without_tildes(lines: Sequence[str]) -> list[str]:
     """As many lines as came in, with `^^^^` for an underline of tildes, which Markdown leaves alone: a line of them
-    under a line about as long that stands alone. Fences stay."""
+    under a line about as long that stands alone, with nothing right below it that another such line closes."""
     done = list(lines)
     opened = ""
     for n, line in enumerate(lines):
@@ -24,17 +25,24 @@ def without_tildes(lines: Sequence[str]) -> list[str]:
         if opened:
             if fence[1].startswith(opened) and not line.strip(f" {opened[0]}"):
                 opened = ""
-        elif _TILDES.match(line) and n and _is_title(lines[n - 1], line) and (n == 1 or not _says(lines[n - 2])):
+        elif _TILDES.match(line) and n and _is_title(lines, n) and not _is_closed(lines[n + 1 :]):
             done[n] = "^" * len(line.rstrip())
         else:
             opened = fence[1]
     return done
 
 
-def _is_title(above: str, line: str) -> bool:
-    title = above.strip()
+def _is_title(lines: Sequence[str], n: int) -> bool:
+    """Is the line above line `n` a title that this one underlines?"""
+    title = lines[n - 1].strip()
     width = len(title.encode("gbk", "replace"))  # a Chinese character takes two columns
-    return len(title) >= 3 and abs(width - len(line.rstrip())) <= _AS_LONG
+    alone = n == 1 or not _says(lines[n - 2])
+    return alone and len(title) >= 3 and abs(width - len(lines[n].rstrip())) <= _AS_LONG
+
+
+def _is_closed(below: Sequence[str]) -> bool:
+    """Are the lines up to the next blank one closed by a line of tildes, as a fence is?"""
+    return any(_FENCE.match(line) for line in takewhile(str.strip, below))
 
 
 def _says(line: str) -> bool:

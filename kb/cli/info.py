@@ -75,7 +75,13 @@ _NAMES = ("KB_INDEX", "KB_STORE", "KB_BASES", "KB_LANG", "KB_PAGER", "KB_DEBUG")
 def _of_place(place: Place) -> dict[str, Any]:
     from kb.index.locate import Location
 
-    one: dict[str, Any] = {"name": place.name, "where": "", "index": None, "issues": None, "records": None}
+    one: dict[str, Any] = {
+        "name": place.name or _where(place),
+        "where": "",
+        "index": None,
+        "issues": None,
+        "records": None,
+    }
     one |= {"built": None, "fresh": None, "encoder": None, "snapshot": None, "error": None}
     try:
         return one | (_of_folder(place) if isinstance(place, Location) else _of_address(place))
@@ -136,7 +142,7 @@ def _bytes_below(folder: Path) -> int:
 
 def _print(form: dict[str, Any]) -> None:
     for number, base in enumerate(form["bases"], 1):
-        echo(f"{number}. {base['name'] or base['where']}")
+        echo(f"{number}. {base['name']}")
         if base["error"]:
             echo(f"   does not answer: {plain(base['error'])}")
             continue

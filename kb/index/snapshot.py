@@ -264,8 +264,8 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise IndexCorrupt("the manifest is damaged", path=path, hint=f"`{_BUILD}` makes a new one") from None
     if version != FORMAT:
-        articles = folder.parent / "articles"  # where a build puts its index, unless told otherwise
-        where = shlex.quote(str(articles)) if articles.is_dir() else "DIR"
+        articles = folder.parent / str(manifest.get("folder") or "/")
+        where = shlex.quote(str(articles)) if articles.parent == folder.parent and articles.is_dir() else "DIR"
         raise IndexCorrupt(
             f"the index has format {version!r}, this kb reads {FORMAT}",
             path=path,

@@ -119,6 +119,7 @@ _SAYINGS = (
     "error response from daemon", "execution failed", "out of resource", "got completion from peer ",
     "got completion with ", "is not compatible with the current ", "watchdog timeout",
 )  # fmt: skip
+_OF_SHELLS = ("is not recognized as", "不是内部或外部命令", "项识别为 cmdlet")
 _BY_WORD = {
     word: tuple(run) for word, run in groupby(sorted(_SAYINGS), lambda saying: saying[: saying.find(" ") + 1] or saying)
 }
@@ -231,13 +232,19 @@ def _unless_flattened(kind: LineKind, text: str) -> LineKind:
 
 
 def _says_failure(text: str, lower: str) -> bool:
-    if _EXCEPTION.search(text) or _ERROR_CODE.search(text):
+    if _has_form(text):
         return True
     if _ADVICE.match(text):
         return False
-    if _ERROR_LEVEL.match(text) or _opens_message(text):
-        return True
     return any(saying in lower for word in _BY_WORD if word in lower for saying in _BY_WORD[word])
+
+
+def _has_form(text: str) -> bool:
+    """Is it written as programs write that they failed: with an exception's name, a code, a level, or as a message
+    begins?"""
+    if _EXCEPTION.search(text) or _ERROR_CODE.search(text):
+        return True
+    return not _ADVICE.match(text) and bool(_ERROR_LEVEL.match(text) or _opens_message(text))
 
 
 def _opens_message(text: str) -> bool:
@@ -261,15 +268,16 @@ def says_failure(line: str) -> bool:
 
 
 def says_it_in_passing(line: str) -> bool:
-    """A failure by words that may stand anywhere in a line, and by nothing else: no exception's name, code or level,
-    and not how messages begin. A person may have written such a line."""
+    """Is this line a failure by words that may stand anywhere in it, and by nothing else? A person may have written
+    it. What shells print of a command that they do not find is a whole sentence, and printed."""
+    if classify(line, picked=True) != "failure":
+        return False
     text = strip_prefix(line).strip()[:_MAX_CHARS]
+    lower = text.lower()
     return not (
-        _EXCEPTION.search(text)
-        or _ERROR_CODE.search(text)
-        or _ERROR_LEVEL.match(text)
+        _has_form(text)
         or _ERROR_LEVEL.match(line.strip()[:HEAD_CHARS])
-        or _opens_message(text)
+        or any(saying in lower for saying in _OF_SHELLS)
     )
 
 

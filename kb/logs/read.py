@@ -81,7 +81,7 @@ def read(text: str, *, printed: bool = False) -> Query:
     in_traceback = ends_in_traceback = False
     headless: tuple[str, str] | None = None
     raws = cut.split("\n")
-    by_hand = not printed and len(raws) < LONG_LOG_LINES
+    may_be_told = not printed and len(raws) < LONG_LOG_LINES
     for n, (raw, following) in enumerate(zip(raws, [*raws[1:], ""], strict=True)):
         # A terminal shows what stands behind a line's last carriage return; one at its end is part of a line end.
         whole = _ends(raw.rstrip("\r").rsplit("\r", 1)[-1], MAX_LINE_CHARS)
@@ -89,7 +89,7 @@ def read(text: str, *, printed: bool = False) -> Query:
         stripped = line.strip()
         kind = classify(whole, picked=True)
         prefix = whole[: len(whole) - len(line)]
-        if kind == "failure" and not prefix and by_hand and says_it_in_passing(whole) and _is_told(stripped):
+        if kind == "failure" and may_be_told and not prefix and says_it_in_passing(whole) and _is_told(stripped):
             kind = "text"
         if headless and stripped:  # the message of an exception may begin on a line of its own
             if kind == "text" and prefix == headless[0] and not _HAS_LEVEL.search(whole):

@@ -14,24 +14,39 @@ import re
 from functools import cache
 from pathlib import Path
 
+from kb.text import clean
+
 __all__ = ["FEATURES", "WEIGHTS", "features", "is_told"]
 
 WEIGHTS = Path(__file__).with_name("told.json")
 
 TOLD_AT = 0.7
-"""the probability from which a line is taken for told: below that, seven in ten printed lines that would be taken for
-told are still known by their words, and a description loses less than a printed line"""
+"""the probability from which a line is taken for told, chosen by hand: a printed line that is read as a description
+loses more than a description that is read as a printed line"""
 
-FEATURES = ("telling", "telling_share", "person", "han", "words", "symbols", "clauses", "colon", "number", "opens")
+FEATURES = (
+    "telling",
+    "telling_share",
+    "person",
+    "reader",
+    "han",
+    "words",
+    "symbols",
+    "clauses",
+    "colon",
+    "number",
+    "opens",
+)
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _SYMBOL = re.compile(r"[=(){}\[\]<>_/\\\"'`|#@*~^&%$;]")
-_CLAUSE = re.compile(r", |，|。|\. |[?？]")
+_CLAUSE = re.compile(r",(?!\d)|。|\. |\?")
 _COLON = re.compile(r"\w: ")
 _NUMBER = re.compile(r"\d{4,}|0x")
 _OPENS = re.compile(r"[\[('\"{]")
-_PERSON = frozenset("i i'm i've my me we our us anyone somebody someone".split())
+_PERSON = frozenset("i i'm i've i'd i'll my me we we're our us anyone somebody someone".split())
+_READER = re.compile(r"\b(?:you|your|please|run|try|use|check|see)\b|请", re.IGNORECASE)  # whom programs speak to
 _TELLING = frozenset(
     "a an the and or but so because since although though while when which who what why how if after before until then "
     "once still again also only just even same other some every both few more most than like with without from into on "
@@ -40,7 +55,8 @@ _TELLING = frozenset(
 
 
 def features(line: str) -> list[float]:
-    """In the order of `FEATURES`, each from 0 to 1."""
+    """In the order of `FEATURES`, each from 0 to 1. The text is that of `kb.text.clean`, as a question is read."""
+    line = clean(line)
     words = _WORD.findall(line.lower())
     telling = sum(word in _TELLING for word in words)
     han = len(_HAN.findall(line))
@@ -48,6 +64,7 @@ def features(line: str) -> list[float]:
         min(telling, 8) / 8,
         telling / max(len(words), 1),
         min(sum(word in _PERSON for word in words), 2) / 2,
+        float(bool(_READER.search(line))),
         min(han, 20) / 20,
         min(math.log2(1 + len(words) + han / 1.5), 6) / 6,
         min(10 * len(_SYMBOL.findall(line)) / max(len(line), 1), 1),

@@ -50,7 +50,6 @@ def parse_and_tell(
     raw = without_fold(read_lines(data, path=path))
     if path.lower().endswith(".mdx"):
         raw = without_jsx(raw)
-    raw = without_tildes(raw)
     front = read_front_matter(raw)
     lines, remarks = classify(raw, front.body)
     lang = _stated_lang(path, front) or lang or _detected_lang(lines)
@@ -67,6 +66,8 @@ def parse_and_tell(
     else:
         from kb.scraped.reader import read_page, texts_of
 
+        if (plain := without_tildes(raw)) != raw:
+            lines, remarks = classify(plain, front.body)
         reading = read_page(lines, front_title=front.first("title"), every_question=every_question)
         title, issues, more = reading.title, reading.fields(), reading.remarks()
         project = project or _guess_project(front, title, texts_of(reading.blocks, reading.tags), path)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kb.articles.underlined import without_tildes
 
+PROMPT = "It prints:\n~~~~~~~~~~\nRuntimeError: boom\n~~~~~~~~~~\n\n## Fix"
 FENCED = "Run this:\n\n~~~~\nkubectl get pods\n\nfoo\n~~~~\n\nThen wait."
 
 
@@ -17,7 +18,15 @@ def test_a_heading_of_tildes_is_a_heading() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [FENCED, FENCED.replace("~~~~", "~~~"), "a\n\n~~~~\nfoo\n~~~~", "```\nabcd\n~~~~\n```"]
+    "text",
+    [
+        FENCED,
+        FENCED.replace("~~~~", "~~~"),
+        "a\n\n~~~~\nfoo\n~~~~",
+        "```\nabcd\n~~~~\n```",
+        PROMPT,
+        "Err:\n~~~~\nError: x\n# no\n~~~~",
+    ],
 )
 def test_a_fence_stays_a_fence(text: str) -> None:
     assert without_tildes(text.split("\n")) == text.split("\n")
