@@ -299,6 +299,18 @@ def test_an_article_written_to_after_its_index_is_told_of(
     assert "kb build" in caplog.text
 
 
+def test_a_long_wait_is_announced_where_nobody_sees_a_bar(
+    project: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(cache, "_MANY", 0)
+    told()
+    assert ["making the index" in line for line in caplog.messages] == [True, False]
+    caplog.clear()
+    (project / "articles" / "en" / "more.md").write_text(article("later"), "utf-8")
+    told()  # an edit takes a moment
+    assert "making the index" not in caplog.text
+
+
 def test_bad_articles_are_left_out_with_a_word(project: Path, caplog: pytest.LogCaptureFixture) -> None:
     (project / "articles" / "en" / "bad.md").write_bytes(b"\xff\xfe\0")
     assert told() == ["RuntimeError: first"]

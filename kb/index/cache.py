@@ -7,17 +7,19 @@ import logging
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from kb.errors import IndexBusy, IndexWriteFailed
 from kb.index.build import BuildReport, Progress, build
 from kb.index.locate import SHIPPED, Location, is_fresh, mark, stamp, stamp_of
-from kb.index.snapshot import write
+from kb.index.snapshot import MANIFEST, write
 
 __all__ = ["renewed", "ship"]
 
 _log = logging.getLogger("kb")
 _PATIENCE_S = 20.0  # for another process that is making the same index
+_MANY = 300  # articles, which take seconds: whoever sees no bar is told
 
 
 @contextlib.contextmanager
@@ -52,12 +54,18 @@ def ship(articles: Path, folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
+def _takes_long(articles: Path) -> bool:
+    return next(islice(articles.rglob("*.md"), _MANY, None), None) is not None
+
+
 def _renew(place: Location, folder: Path, progress: Progress | None) -> BuildReport:
     articles = place.articles
     assert articles is not None
     found = stamp_of(place)  # taken first: what changes while the build runs is built again next time
     with contextlib.suppress(OSError):  # of which the build complains
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # the articles may be private
+    if progress is None and not (folder / MANIFEST).exists() and _takes_long(articles):
+        _log.warning("making the index of %s: once, this takes a while", articles)
     report = build(articles, folder, keep_going=True, projects=place.projects, lang=place.lang, progress=progress)
     for error in report.bad:
         _log.warning("left out: %s", error)
