@@ -2,7 +2,7 @@
 
     python scripts/evidence.py                 all of them, two at a time
     python scripts/evidence.py pytorch-amp     those whose name begins so
-    python scripts/evidence.py --each 3        only each third, as CI does
+    python scripts/evidence.py --each 6        only each sixth, as CI does
 
 A script `<slug>.py` (`<slug>--2.py` for the article's second issue) has `error`, which fails or prints as the article
 says, and `cure`, which does the same work without the failure. Both run on a CPU within two minutes, without a network.
