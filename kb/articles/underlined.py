@@ -25,7 +25,7 @@ def without_tildes(lines: Sequence[str]) -> list[str]:
         if opened:
             if fence[1].startswith(opened) and not line.strip(f" {opened[0]}"):
                 opened = ""
-        elif _TILDES.match(line) and n and _is_title(lines, n) and not _is_closed(lines[n + 1 :]):
+        elif _TILDES.match(line) and n and _is_title(lines, n) and not _is_closed(lines, n):
             done[n] = "^" * len(line.rstrip())
         else:
             opened = fence[1]
@@ -40,8 +40,10 @@ def _is_title(lines: Sequence[str], n: int) -> bool:
     return alone and len(title) >= 3 and abs(width - len(lines[n].rstrip())) <= _AS_LONG
 
 
-def _is_closed(below: Sequence[str]) -> bool:
-    """Are the lines up to the next blank one closed by a line of tildes, as a fence is?"""
+def _is_closed(lines: Sequence[str], n: int) -> bool:
+    """Is what stands right below line `n` closed by such a line, as a fence is? Every fence ends the look, so all looks
+    together take linear time."""
+    below = (lines[k] for k in range(n + 1, len(lines)))
     return any(_FENCE.match(line) for line in takewhile(str.strip, below))
 
 

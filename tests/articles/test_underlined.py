@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
+from conftest import check_growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +33,11 @@ def test_a_heading_of_tildes_is_a_heading() -> None:
 )
 def test_a_fence_stays_a_fence(text: str) -> None:
     assert without_tildes(text.split("\n")) == text.split("\n")
+
+
+def test_time_grows_with_the_page() -> None:
+    check_growth(lambda n: partial(without_tildes, ["abcd", "~~~~", "x"] * n), 2000)
+    check_growth(lambda n: partial(without_tildes, ["abcd", "~~~~", ""] * n), 2000)
 
 
 @given(st.lists(st.sampled_from(["~~~~", "~~~", "```", "abcd", "", "  ~~~~~", "x ~~~~"]), max_size=12))
